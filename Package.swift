@@ -17,19 +17,43 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The program carries Swift's libraries in itself, as that of the Docker image does.
+/// What `docker/build-small.sh` made for a small program; nil for every other build.
+///
+/// Only then are there unsafe flags for libraries, so others may depend on ours.
+let smallParts = Context.environment["LUPIN_SMALL"]
+
+/// What modules are compiled with that no request waits for: a small program has them optimised
+/// for size.
+let cold: [SwiftSetting] =
+    smallParts == nil
+    ? strict : strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
+/// What ArgumentParser uses of Foundation.
+///
+/// It is named here, as only modules that were compiled for static libraries name it themselves. A
+/// small program has a part of its own in its place, and no tables for unwinding the stack.
+let foundation =
+    if let smallParts {
+        [
+            "-Xlinker", "\(smallParts)/FoundationEssentials.o", "-Xlinker", "-T", "-Xlinker",
+            "\(Context.packageDirectory)/docker/small/no-unwinding.ld", "-Xlinker",
+            "--no-eh-frame-hdr",
+        ]
+    } else {
+        ["-lFoundationEssentials", "-l_FoundationCShims", "-l_FoundationCollections"]
+    }
+
+/// The program carries Swift's libraries in itself.
 ///
 /// Calls to them are direct then, above all those that count references: 4 % less for a small
-/// request. The part of Foundation that ArgumentParser uses is named here, as only modules that
-/// were compiled for it name it themselves. For a small program, what nothing refers to is left
-/// out, functions with the same code are one unless their addresses are compared, no symbol is
-/// exported, and relocations are packed (glibc 2.36 reads that). No library is made of the target
-/// with these flags, so others may depend on those.
+/// request. For a small program, what nothing refers to is left out, functions with the same code
+/// are one unless their addresses are compared, no symbol is exported, and relocations are packed
+/// (glibc 2.36 reads that). No library is made of the target with these flags, so others may depend
+/// on those.
 let selfContained: [LinkerSetting] = [
     .unsafeFlags(
-        [
-            "-use-ld=lld", "-static-stdlib", "-lFoundationEssentials", "-l_FoundationCShims",
-            "-l_FoundationCollections", "-lstdc++", "-Xlinker", "--gc-sections", "-Xlinker",
+        foundation + [
+            "-use-ld=lld", "-static-stdlib", "-lstdc++", "-Xlinker", "--gc-sections", "-Xlinker",
             "--icf=safe", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker",
             "pack-relative-relocs",
         ],
@@ -62,7 +86,7 @@ let package = Package(
                 "LupinProxy", "LupinRules", "LupinIO", "LupinTLS", "LupinWire", "LupinCore",
                 argumentParser, logging,
             ],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: selfContained,
             plugins: ["EmbedPages"]
         ),
@@ -88,11 +112,11 @@ let package = Package(
             dependencies: ["LupinCore", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: strict
         ),
-        .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: strict),
+        .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: cold),
         .target(
             name: "LupinStore",
             dependencies: ["LupinCore", "CLinux", "CZlib", "CSQLite"],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .target(
             name: "LupinRedis",
@@ -102,7 +126,7 @@ let package = Package(
         .target(
             name: "LupinInspector",
             exclude: ["page"],
-            swiftSettings: strict,
+            swiftSettings: cold,
             plugins: ["EmbedPages"]
         ),
         .systemLibrary(name: "CLinux"),

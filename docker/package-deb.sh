@@ -1,19 +1,19 @@
 #!/bin/sh
 # Packs a built lupin as lupin_VERSION_ARCH.deb, by dpkg-deb alone.
 #
-#   docker/package-deb.sh                  packs .build/release/lupin into .build
+#   docker/package-deb.sh                  packs what docker/build-small.sh built into .build
 #   docker/package-deb.sh BINARY FOLDER    packs another binary into another folder
 #
 # SOURCE_DATE_EPOCH is the time of the files, so that the same input gives the same package.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-binary=${1:-$root/.build/release/lupin}
+binary=${1:-$root/.build/small/lupin}
 out=${2:-$root/.build}
 config=$root/config
 
 if [ ! -x "$binary" ]; then
-    echo "package-deb.sh: no binary at $binary; first: swift build -c release --product lupin" >&2
+    echo "package-deb.sh: no binary at $binary; first: docker/build-small.sh" >&2
     exit 1
 fi
 : "${SOURCE_DATE_EPOCH:=$(date +%s)}"

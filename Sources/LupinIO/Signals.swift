@@ -36,7 +36,7 @@ package final class SignalReader {
     package static func isIgnored(_ signal: ProcessSignal) -> Bool {
         let status = ProcessFiles.content(of: "/proc/self/status", bytesMax: 64 << 10) ?? []
         for line in status.split(separator: 0x0A) {
-            let words = String(decoding: line, as: UTF8.self).split(separator: ":\t")
+            let words = String(decoding: line, as: UTF8.self).pieces(between: ":\t")
             guard words.count == 2, words[0] == "SigIgn" else { continue }
             let mask = NumberReader.hexadecimal(words[1]) ?? 0
             return mask >> UInt64(signal.rawValue - 1) & 1 == 1

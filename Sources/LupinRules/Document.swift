@@ -1,5 +1,6 @@
 // Parses YAML text to a tree with places: restricts YAML to a subset, and translates libyaml's
 // errors to messages that say what to write instead.
+import LupinCore
 
 /// A value of the file with its place.
 struct YAMLNode: Sendable {

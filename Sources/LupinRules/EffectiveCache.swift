@@ -101,7 +101,7 @@ extension WrittenFile {
         let value: YAMLNode
         switch setting.kind {
         case .list:
-            let words = text.dropFirst().dropLast().split(separator: ", ").map(String.init)
+            let words = text.dropFirst().dropLast().pieces(between: ", ").map(String.init)
             value = .list(words)
         case .map: value = .map([])
         default: value = .word(text)

@@ -1,4 +1,5 @@
 // Opens the inspector's page in the user's browser.
+import LupinCore
 import LupinIO
 
 enum BrowserOpening {

@@ -139,6 +139,18 @@ struct DoctorRun: Sendable {
         wanted.isEmpty || wanted.contains { probe.name.split(separator: " ").contains($0[...]) }
     }
 
+    /// The first version number in what a tool prints, such as 3.11 or 8.5.0.
+    static func version(in text: some StringProtocol) -> String? {
+        for word in text.split(whereSeparator: { !($0.isASCII && $0.isNumber) && $0 != "." }) {
+            let numbers = word.split(separator: ".", omittingEmptySubsequences: false)
+            let runs = numbers.split(whereSeparator: \.isEmpty)
+            if let version = runs.first(where: { $0.count > 1 }) {
+                return version.joined(separator: ".")
+            }
+        }
+        return nil
+    }
+
     /// Returns nil when the tool is not installed.
     private func examine(
         _ probe: DoctorProbe,
@@ -154,7 +166,7 @@ struct DoctorRun: Sendable {
         guard try await end(of: launch, within: Self.versionPatience, signals) == 0 else {
             return nil
         }
-        let version = text(of: output).firstMatch(of: /\d+(\.\d+)+/).map { String($0.output.0) }
+        let version = Self.version(in: text(of: output))
         for file in probe.files {
             try WholeFile.write(Array(file.text.utf8), to: "\(surroundings.folder)/\(file.name)")
         }

@@ -118,7 +118,7 @@ enum Manual {
             .prefix(3)
             .map(\.name)
         let mentioning = pages.filter { $0.text.lowercased().contains(wanted) }
-            .map { (name: $0.name, count: $0.text.lowercased().split(separator: wanted).count) }
+            .map { (name: $0.name, count: $0.text.lowercased().pieces(between: wanted).count) }
             .sorted { $0.count > $1.count }
             .prefix(3)
             .map(\.name)

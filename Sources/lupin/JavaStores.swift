@@ -1,4 +1,5 @@
 // How the trust stores of JDKs add and remove a CA, by keytool.
+import LupinCore
 import LupinIO
 import LupinTLS
 

@@ -1,4 +1,5 @@
 // Writes the source of a man page, in the language of mdoc(7).
+import LupinCore
 
 /// The source of one page.
 struct ManSource {
@@ -60,7 +61,7 @@ struct ManSource {
     /// Appends a help text: paragraphs, and code that is indented by two columns.
     mutating func discussion(_ text: String) {
         var isFirst = true
-        for block in text.split(separator: "\n\n") {
+        for block in text.pieces(between: "\n\n") {
             let block = block.split(separator: "\n", omittingEmptySubsequences: false).map {
                 String($0)
             }

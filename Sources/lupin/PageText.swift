@@ -1,4 +1,5 @@
 // Formats a Markdown page for a terminal: headings, wrapped paragraphs and lists, aligned tables.
+import LupinCore
 
 /// A page as plain text.
 ///

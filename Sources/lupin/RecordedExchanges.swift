@@ -89,7 +89,7 @@ private struct LogSearch {
     }
 
     mutating func look(at line: ArraySlice<UInt8>) {
-        guard line.firstRange(of: needle) != nil else { return }
+        guard line.span.firstRange(of: needle.span) != nil else { return }
         let bytes = Array(line)
         guard let json = JSONValue(parsing: bytes.span), let exchange = RecordedExchange(json)
         else { return }

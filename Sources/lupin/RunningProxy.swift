@@ -51,7 +51,7 @@ enum RunningProxy {
             switch received {
             case .bytes:
                 take(from: channel, to: &page)
-                if page.contains(mark) { return true }
+                if page.firstRange(of: mark) != nil { return true }
             case .blocked:
                 let woken = await slot.park(for: .upstreamReadable, until: deadline)
                 if woken.contains(.timedOut) { return false }

@@ -1,5 +1,6 @@
 // How each shell sets and unsets a variable for its children.
 import ArgumentParser
+import LupinCore
 
 /// A family of shells with the same syntax.
 enum Shell: String, CaseIterable, ExpressibleByArgument {

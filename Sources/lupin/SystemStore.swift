@@ -1,4 +1,5 @@
 // How the system-wide store adds and removes a CA, on each family of Linux.
+import LupinCore
 import LupinIO
 import LupinTLS
 

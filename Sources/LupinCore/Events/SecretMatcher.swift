@@ -89,9 +89,9 @@ package struct SecretMatcher: Sendable {
         let hash = SecretMatcher.hash(word)
         filter[hash >> 6] |= 1 << UInt64(hash & 63)
         let length = length(of: entry)
-        let others = byBeginning[word] ?? []
-        let place = others.firstIndex { self.length(of: $0) < length } ?? others.count
-        byBeginning[word, default: []].insert(entry, at: place)
+        // From the end, since tokens of one server begin alike and are equally long.
+        let before = byBeginning[word]?.lastIndex { self.length(of: $0) >= length }
+        byBeginning[word, default: []].insert(entry, at: before.map { $0 + 1 } ?? 0)
     }
 
     private func length(of entry: Entry) -> Int {

@@ -114,7 +114,7 @@ package struct BodyPattern: Sendable, Equatable {
             return expression.captures(in: body.span, from: from, budget: &budget)
         }
         let text = Array(source.utf8)
-        guard !text.isEmpty, let range = body[from...].firstRange(of: text) else { return nil }
+        guard !text.isEmpty, let range = body.firstRange(of: text, from: from) else { return nil }
         return [range]
     }
 }

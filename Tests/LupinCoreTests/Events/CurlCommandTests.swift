@@ -44,6 +44,7 @@ import Testing
         ("it's", #"-H 'X: it'\''s' \"#), ("$HOME `id` $(id)", #"-H 'X: $HOME `id` $(id)' \"#),
         (#"a\b"c!"#, #"-H 'X: a\b"c!' \"#), ("-v", "-H 'X: -v' \\"),
         ("@/etc/passwd", "-H 'X: @/etc/passwd' \\"),
+        ("'\u{301}; id #", "-H 'X: '\\''\u{301}; id #' \\"),
         ("é", "-H 'X: é' \\"), ("", "-H 'X;' \\"), ("a\tb", #"-H "$(printf -- 'X: a\011b')" \"#),
     ]
 

@@ -43,6 +43,10 @@ private final class RotatingServer: Sendable {
 
 @Suite(.enabled(if: RedisServer.isInstalled, "needs Debian's redis-tools"))
 struct SharedTokenTests {
+    /// How often the token of ten machines expires; `LUPIN_TOKEN_ROUNDS=1000` is the long trial.
+    private static let rounds =
+        ProcessInfo.processInfo.environment["LUPIN_TOKEN_ROUNDS"].flatMap(Int.init) ?? 15
+
     private func rules(_ server: RedisServer, _ token: ScriptedOrigin) -> String {
         let shared =
             "url: \"\(server.url)\", key: \"0123456789abcdef0123456789abcdef\", timeout: 10s"
@@ -57,6 +61,7 @@ struct SharedTokenTests {
                   client: {id: lupin}
                   refresh_token: seed-of-the-refresh-token
                   share: true
+                refresh: {window: none}
             rules: [{match: 127.0.0.1, request: [{auth: acme}]}]
             """
     }
@@ -125,6 +130,46 @@ struct SharedTokenTests {
             }
         }
         #expect(rotating.issued == 1 && rotating.refused == 0)
+    }
+
+    @Test func `ten machines refresh an expired token once, and no client gets a 401`() async throws
+    {
+        let server = try RedisServer()
+        let rotating = RotatingServer()
+        let token = try ScriptedOrigin { try rotating.serve($0) }
+        defer { token.stop() }
+        try await withMachines(10, rules(server, token)) { machines in
+            // The API knows the token of the round alone.
+            let valid = Mutex("")
+            let origin = try machines[0].origin { connection in
+                while let request = try connection.nextRequest() {
+                    let sent = request["Authorization"] ?? ""
+                    let isValid = valid.withLock { $0 == sent }
+                    try connection.reply(isValid ? 200 : 401, body: sent)
+                }
+            }
+            let clients = try machines.map { try $0.client() }
+            for round in 1...Self.rounds {
+                valid.withLock { $0 = "Bearer access-token-\(round)" }
+                for client in clients { try client.send("GET", origin.url(), []) }
+                let answers = try clients.map { try $0.response() }
+                try #require(answers.allSatisfy { $0.status == 200 }, "round \(round)")
+                try #require(rotating.issued == round && rotating.refused == 0)
+            }
+        }
+    }
+
+    /// Runs `body` with so many proxies that have the same rules.
+    private func withMachines(
+        _ count: Int,
+        _ rules: String,
+        _ machines: [ProxyFixture] = [],
+        _ body: @Sendable @escaping ([ProxyFixture]) async throws -> Void
+    ) async throws {
+        guard machines.count < count else { return try await body(machines) }
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
+            try await withMachines(count, rules, machines + [proxy], body)
+        }
     }
 
     @Test func `a store that is gone costs no token`() async throws {

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Builds the lupin of the Debian package and of the image, and prints the path of the program. It
+# does what that of `swift build -c release` does, as fast, and is 10 MB smaller.
+#
+# The build has a folder of its own: .build/small, or what LUPIN_SCRATCH names.
+set -eu
+
+# It has 15.7 million. With more than this, something large has come back.
+bytes_max=16500000
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+scratch=${LUPIN_SCRATCH:-$root/.build/small}
+parts=$scratch/parts
+mkdir -p "$parts"
+
+# A module for swift-argument-parser in the place of Foundation's, which is 5 MB.
+swiftc -O -wmo -parse-as-library -swift-version 6 -module-name FoundationEssentials \
+    -emit-module -emit-module-path "$parts/FoundationEssentials.swiftmodule" \
+    -c -o "$parts/FoundationEssentials.o" "$root/docker/small/FoundationEssentials.swift"
+
+# Package.swift has the rest. A use of Swift's regular expressions, or of its search for texts in
+# texts, does not compile; LupinCore has its own (TextSearch).
+LUPIN_SMALL=$parts swift build --package-path "$root" --scratch-path "$scratch" -c release \
+    --product lupin -Xswiftc -I -Xswiftc "$parts" \
+    -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import >&2
+
+program=$scratch/lupin
+strip --strip-all --remove-section=.comment -o "$program" "$scratch/release/lupin"
+bytes=$(stat --format=%s "$program")
+if [ "$bytes" -gt "$bytes_max" ]; then
+    echo "build-small.sh: $program has $bytes bytes, which is more than $bytes_max" >&2
+    exit 1
+fi
+echo "$program"
