@@ -101,10 +101,7 @@ struct SettingsDecoder {
         decode(inside, in: name)
         if name == "cache.store" { context.check(&settings.cacheStore, inside) }
         if name == "cache.store.shared" { context.check(settings.cacheStore.shared, entry) }
-        if name == "telemetry.otlp" {
-            settings.telemetry.saysMetrics = inside.contains { $0.key == "metrics" }
-            context.checkClearText(settings.telemetry, inside)
-        }
+        if name == "telemetry.otlp" { context.checkClearText(settings.telemetry, inside) }
         if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
     }
 

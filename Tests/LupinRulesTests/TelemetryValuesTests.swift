@@ -175,23 +175,6 @@ struct TelemetryValuesTests {
         #expect(export.logs && resolved.problems == [])
     }
 
-    @Test func `the environment says how often metrics go, where the file does not`() throws {
-        var environment = endpoint
-        environment["OTEL_METRIC_EXPORT_INTERVAL"] = "60000"
-        let silent = try settings("{otlp: {url: \"http://c:4318\"}}")
-        #expect(silent.resolved([:]).export?.metrics == .seconds(15))
-        #expect(silent.resolved(environment).export?.metrics == .seconds(60))
-        let written = try settings("{otlp: {metrics: 15s}}")
-        #expect(written.resolved(environment).export?.metrics == .seconds(15))
-        let off = try settings("{otlp: {metrics: none}}").resolved(environment)
-        #expect(off.export != nil && off.export?.metrics == nil)
-        for wrong in ["999", "3600001", "1m", "-1"] {
-            environment["OTEL_METRIC_EXPORT_INTERVAL"] = wrong
-            let resolved = silent.resolved(environment)
-            #expect(resolved.export?.metrics == .seconds(15) && resolved.problems.count == 1)
-        }
-    }
-
     @Test func `a signal without a place, or without an exporter, is not exported`() throws {
         let one = TelemetrySettings().resolved([
             "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:1/"

@@ -77,7 +77,7 @@ extension TelemetrySettings {
         let export = ExportSettings(
             routes,
             sampling(environment, &variables),
-            sendsMetrics ? interval(&variables) : nil,
+            sendsMetrics ? metrics : nil,
             logs == .automatic ? variables.exporter(of: .logs) ?? false : logs == .on
         )
         return (export, variables.problems)
@@ -92,10 +92,6 @@ extension TelemetrySettings {
         case .none: false
         case .automatic: variables.compresses(signal)
         }
-    }
-
-    private func interval(_ variables: inout ExporterVariables) -> Duration? {
-        saysMetrics ? metrics : variables.metricInterval ?? metrics
     }
 
     private func sampling(
@@ -191,20 +187,6 @@ private struct ExporterVariables {
             return Self.usualTimeout
         }
         return .milliseconds(Int64(clamping: number))
-    }
-
-    /// How often metrics are sent; the specification's unit is a millisecond.
-    var metricInterval: Duration? {
-        mutating get {
-            let name = "OTEL_METRIC_EXPORT_INTERVAL"
-            guard let text = environment[name], !text.isEmpty else { return nil }
-            guard let number = NumberReader.unsigned(text[...], max: 3_600_000), number >= 1000
-            else {
-                tell("\(name) is no number of milliseconds from 1000 to 3600000; 15 s holds")
-                return nil
-            }
-            return .milliseconds(Int64(clamping: number))
-        }
     }
 
     mutating func compresses(_ signal: TelemetrySignal) -> Bool {

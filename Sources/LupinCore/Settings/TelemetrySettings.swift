@@ -38,8 +38,6 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var traces = Traces.automatic
     /// How often metrics are sent; nil is `none`.
     package var metrics: Duration? = .seconds(15)
-    /// Whether the file has `metrics`; if not, `OTEL_METRIC_EXPORT_INTERVAL` may say another time.
-    package var saysMetrics = false
     package var logs = Logs.automatic
     package var compression = Compression.automatic
     /// `telemetry.prometheus.listen`; nil is `off`.

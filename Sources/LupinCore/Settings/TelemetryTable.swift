@@ -25,7 +25,7 @@ extension SettingsTable {
             "telemetry.otlp.metrics",
             \.telemetry.metrics,
             1000...3_600_000,
-            "how often counters and durations are sent; without it: $OTEL_METRIC_EXPORT_INTERVAL"
+            "how often counters and durations are sent"
         ),
         .choice(
             "telemetry.otlp.logs",
