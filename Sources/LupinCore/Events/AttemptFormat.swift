@@ -25,10 +25,18 @@ extension RecordFormat {
         to output: inout TextCursor
     ) {
         if attempts.isEmpty { return }
-        place.open(.attempts, to: &output)
-        output.append(0x5B)
         let attempts = attempts.span
-        for i in attempts.indices {
+        let isUsual = place.isBehind(.matched) && attempts[0].hasUsualStart
+        if isUsual {
+            place.append(runs.firstAttempt, to: .attempts, in: &output)
+            var inner = LinePlace<AttemptField>(attemptTexts, behind: .status)
+            output.append(decimal: UInt64(attempts[0].status))
+            addResult(of: attempts, 0, at: &inner, to: &output)
+        } else {
+            place.open(.attempts, to: &output)
+            output.append(0x5B)
+        }
+        for i in (isUsual ? 1 : 0)..<attempts.count {
             if i > 0 { output.append(0x2C) }
             add(attempts, at: i, number: i + 1, to: &output)
         }
@@ -44,33 +52,52 @@ extension RecordFormat {
     ) {
         var place = LinePlace<AttemptField>(attemptTexts)
         place.add(.number, UInt64(number), to: &output)
-        if case .first = attempts[i].cause {
-            place.open(.cause, to: &output)
-            output.append(words.first)
-        } else {
-            place.add(.cause, literal: attempts[i].cause.rawValue, to: &output)
-        }
+        place.add(.cause, literal: attempts[i].cause.rawValue, to: &output)
         place.add(.start, microseconds: attempts[i].start, to: &output)
         place.add(.url, attempts[i].url, redactor, to: &output)
         if attempts[i].status > 0 { place.add(.status, UInt64(attempts[i].status), to: &output) }
+        addResult(of: attempts, i, at: &place, to: &output)
+    }
+
+    /// Appends the rest of an attempt's object, from what follows its status.
+    private mutating func addResult(
+        of attempts: Span<AttemptRecord>,
+        _ i: Int,
+        at place: inout LinePlace<AttemptField>,
+        to output: inout TextCursor
+    ) {
+        if place.isBehind(.status), attempts[i].wasDelivered, let peer = attempts[i].peer {
+            place.append(runs.delivered, to: .peer, in: &output)
+            add(peer, attempts[i].peerPort, to: &output)
+        } else {
+            addDecision(of: attempts, i, at: &place, to: &output)
+            addConnection(of: attempts, i, at: &place, to: &output)
+        }
+        switch attempts[i].tls {
+        case nil: break
+        case .tls12?: place.add(.tlsVersion, literal: "1.2", to: &output)
+        case .tls13?: place.add(.tlsVersion, literal: "1.3", to: &output)
+        }
+        place.add(attempts[i].timing, to: &output)
+        place.close(to: &output)
+    }
+
+    private mutating func addDecision(
+        of attempts: Span<AttemptRecord>,
+        _ i: Int,
+        at place: inout LinePlace<AttemptField>,
+        to output: inout TextCursor
+    ) {
         if let error = attempts[i].error {
             place.add(.errorType, literal: error.kind.token, to: &output)
             place.add(.errorDetail, error.detail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
         }
-        if case .deliver = attempts[i].decision {
-            place.open(.decision, to: &output)
-            output.append(words.deliver)
-        } else {
-            place.add(.decision, literal: attempts[i].decision.rawValue, to: &output)
-        }
+        place.add(.decision, literal: attempts[i].decision.rawValue, to: &output)
         place.add(.reason, attempts[i].reason, redactor, to: &output)
         place.add(.delay, microseconds: attempts[i].delayMicroseconds, to: &output)
         if attempts[i].isReused { place.add(.isReused, true, to: &output) }
         if !attempts[i].isReplayable { place.add(.isReplayable, false, to: &output) }
-        addConnection(of: attempts, i, at: &place, to: &output)
-        place.add(attempts[i].timing, to: &output)
-        place.close(to: &output)
     }
 
     private mutating func addConnection(
@@ -80,26 +107,39 @@ extension RecordFormat {
         to output: inout TextCursor
     ) {
         if let version = attempts[i].version {
-            place.open(.version, to: &output)
-            output.append(words.version(version))
+            place.add(.version, literal: version.text, to: &output)
         }
         if let stream = attempts[i].stream { place.add(.stream, UInt64(stream), to: &output) }
         if let code = attempts[i].reset { place.add(.reset, literal: code.name, to: &output) }
         if let code = attempts[i].goAway { place.add(.goAway, literal: code.name, to: &output) }
         if let peer = attempts[i].peer {
-            let isV6 = if case .v6 = peer { true } else { false }
             place.open(.peer, to: &output)
-            if isV6 { output.append(0x5B) }
-            add(peer, to: &output)
-            if isV6 { output.append(0x5D) }
-            output.append(0x3A)
-            output.append(decimal: UInt64(attempts[i].peerPort))
-            output.append(0x22)
+            add(peer, attempts[i].peerPort, to: &output)
         }
-        switch attempts[i].tls {
-        case nil: break
-        case .tls12?: place.add(.tlsVersion, literal: "1.2", to: &output)
-        case .tls13?: place.add(.tlsVersion, literal: "1.3", to: &output)
-        }
+    }
+
+    /// Appends an address and a port, and the quotation mark behind them.
+    private mutating func add(_ peer: IPAddress, _ port: UInt16, to output: inout TextCursor) {
+        let isV6 = if case .v6 = peer { true } else { false }
+        if isV6 { output.append(0x5B) }
+        add(peer, to: &output)
+        if isV6 { output.append(0x5D) }
+        output.append(0x3A)
+        output.append(decimal: UInt64(port))
+        output.append(0x22)
+    }
+}
+
+extension AttemptRecord {
+    /// Whether its object begins as that of nearly all attempts: see `LineRuns.firstAttempt`.
+    fileprivate var hasUsualStart: Bool {
+        cause == .first && start == nil && url == nil && status > 0
+    }
+
+    /// Whether its object goes on as that of nearly all attempts: see `LineRuns.delivered`.
+    fileprivate var wasDelivered: Bool {
+        decision == .deliver && isReused && isReplayable && version == .http11 && error == nil
+            && reason.isEmpty && delayMicroseconds == nil && stream == nil && reset == nil
+            && goAway == nil
     }
 }

@@ -132,6 +132,19 @@ struct LinePlace<Field: LineField> {
         last = Int(field.rawValue)
     }
 
+    /// Appends a run of fields that ends with `field`.
+    @inline(__always) mutating func append(
+        _ run: Fragment,
+        to field: Field,
+        in output: inout TextCursor
+    ) {
+        output.append(run)
+        last = Int(field.rawValue)
+    }
+
+    /// Whether `field` was the last one.
+    @inline(__always) func isBehind(_ field: Field) -> Bool { last == Int(field.rawValue) }
+
     /// Closes all objects but those of `field`, and continues as after `field`.
     mutating func end(at field: Field, to output: inout TextCursor) {
         if last != texts.nothing { texts.end(last, before: Int(field.rawValue), to: &output) }

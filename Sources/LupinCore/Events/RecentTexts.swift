@@ -27,81 +27,33 @@ struct RecentTexts<Key: Equatable & Sendable, Text: Sendable>: Sendable {
     }
 }
 
-private let recentPlaces = 64
+let recentPlaces = 64
 
 /// Returns the place for a hash, to which all bits contribute.
 func recentPlace(_ hash: UInt64) -> Int {
     Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) &>> 58)
 }
 
-/// The field names of recent messages as JSON lists.
-///
-/// A client sends the same few lists of names again and again, and so does an origin.
-struct RecentNames: Sendable {
-    /// Longer lists are not cached.
-    private static let keyBytesMax = 1024
-
+/// The texts of recent IPv4 addresses.
+struct QuadTexts: Sendable {
     private struct Entry: Sendable {
-        /// For each line, its known name; or 0, the length and the name as received.
-        var key: [UInt8] = []
-        /// `["accept","x-trace"]`; empty when nothing is cached yet.
-        var text: [UInt8] = []
+        var quad: UInt32
+        var text: Fragment
 
-        func matches(_ fields: FieldSection) -> Bool {
-            let key = key.span
-            let lines = fields.lines.span
-            var i = 0
-            for line in lines.indices {
-                guard i < key.count, key[i] == lines[line].known.rawValue else { return false }
-                i &+= 1
-                if lines[line].known != .other { continue }
-                let name = fields.storage.span.extracting(lines[line].name.range)
-                guard key.count &- i > name.count, Int(key[i]) == name.count else { return false }
-                i &+= 1
-                guard key.extracting(i..<(i &+ name.count)).isSame(as: name) else { return false }
-                i &+= name.count
-            }
-            return i == key.count && !text.isEmpty
+        init(_ quad: UInt32) {
+            self.quad = quad
+            var bytes: [UInt8] = []
+            bytes.appendText(atMost: 15) { output in output.append(quad: quad) }
+            text = Fragment(bytes) ?? Fragment("")
         }
     }
 
-    private var entries = [Entry](repeating: Entry(), count: recentPlaces)
+    private var entries = [Entry](repeating: Entry(0), count: recentPlaces)
 
-    /// Appends `["accept","x-trace"]`; returns false when it isn't cached.
-    func append(_ fields: FieldSection, to output: inout TextCursor) -> Bool {
-        let entries = entries.span
-        let place = RecentNames.place(of: fields)
-        guard entries[place].matches(fields) else { return false }
-        output.append(entries[place].text.span)
-        return true
-    }
-
-    /// Caches `["accept","x-trace"]`.
-    mutating func put(_ text: [UInt8], of fields: FieldSection) {
-        guard let key = RecentNames.key(of: fields) else { return }
-        entries[RecentNames.place(of: fields)] = Entry(key: key, text: text)
-    }
-
-    private static func place(of fields: FieldSection) -> Int {
-        let lines = fields.lines.span
-        var hash: UInt64 = 0
-        for i in lines.indices {
-            // The length distinguishes unknown names.
-            hash = hash &* 31 &+ UInt64(lines[i].known.rawValue) &+ UInt64(lines[i].name.count)
-        }
-        return recentPlace(hash)
-    }
-
-    private static func key(of fields: FieldSection) -> [UInt8]? {
-        var key: [UInt8] = []
-        for line in fields.lines {
-            key.append(line.known.rawValue)
-            guard line.known == .other else { continue }
-            guard line.name.count <= UInt8.max else { return nil }
-            key.append(UInt8(line.name.count))
-            key.append(copying: fields.storage.span.extracting(line.name.range))
-        }
-        return key.count <= keyBytesMax ? key : nil
+    mutating func append(_ quad: UInt32, to output: inout TextCursor) {
+        let place = recentPlace(UInt64(quad))
+        if entries[place].quad != quad { entries[place] = Entry(quad) }
+        output.append(entries[place].text)
     }
 }
 

@@ -22,7 +22,7 @@ extension JSONLine {
     /// Appends a field name in lower case, as an element or as a key.
     ///
     /// Tokens, which is all that parsers accept, need no escaping.
-    fileprivate mutating func element(name: Span<UInt8>, _ redactor: Redactor) {
+    mutating func element(name: Span<UInt8>, _ redactor: Redactor) {
         var isToken = name.count <= LogText.bytesMax
         for i in name.indices { isToken = isToken && name[i].isTokenByte }
         if !isToken || redactor.cleaned(name) != nil {
@@ -41,21 +41,6 @@ extension JSONLine {
 }
 
 extension Redactor {
-    /// `["accept","x-trace"]`: names in lower case.
-    func names(of fields: FieldSection) -> [UInt8] {
-        var line = JSONLine()
-        line.bytes.append(0x5B)
-        for field in fields.lines {
-            if field.known == .other {
-                line.element(name: fields.storage.span.extracting(field.name.range), self)
-            } else {
-                line.element(literal: field.known.spelling.lowercased())
-            }
-        }
-        line.closeList()
-        return line.bytes
-    }
-
     /// `{"accept":["*/*"]}`: the values of the fields to show, by name.
     func values(of fields: FieldSection, _ headers: LogSettings.Headers) -> [UInt8] {
         let wanted: NameSet? = if case .listed(let names) = headers { NameSet(names) } else { nil }

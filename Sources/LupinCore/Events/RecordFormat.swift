@@ -16,19 +16,20 @@ package struct RecordFormat: Sendable {
     package var redactor: Redactor {
         didSet {
             // The cached texts were redacted by the previous redactor.
-            names = RecentNames()
+            names = NameTexts()
             rules = RecentTexts(empty: RulesText())
             origins = RecentTexts(empty: OriginText())
         }
     }
     var timestamp = TimestampText()
-    private var names = RecentNames()
+    private var names = NameTexts()
     private var rules = RecentTexts<RulesRecord, RulesText>(empty: RulesText())
     private var origins = RecentTexts<Origin, OriginText>(empty: OriginText())
     private var addresses = RecentTexts<IPAddress, [UInt8]>(empty: [])
+    private var quads = QuadTexts()
     private let texts = RecordField.texts
     let attemptTexts = AttemptField.texts
-    let words = LineWords()
+    let runs = LineRuns(RecordField.texts, AttemptField.texts)
     /// The approximate length of a line.
     private(set) var lengthGuess = 1536
     private static let guessMax = 16 << 10
@@ -48,9 +49,6 @@ package struct RecordFormat: Sendable {
             var place = LinePlace<RecordField>(texts)
             addStart(of: record, at: &place, to: &output)
             add(record.client, at: &place, to: &output)
-            addWord(.mode, record.mode == .http ? words.http : nil, at: &place, to: &output) {
-                record.mode.rawValue
-            }
             addRequest(of: record, at: &place, to: &output)
             addResponse(of: record, at: &place, to: &output)
             addURL(of: record, at: &place, to: &output)
@@ -75,47 +73,37 @@ package struct RecordFormat: Sendable {
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
     ) {
-        place.add(.schema, Self.schema, to: &output)
-        place.open(.timestamp, to: &output)
+        place.append(runs.start, to: .timestamp, in: &output)
         timestamp.append(date: record.startMicroseconds, to: &output)
-        output.append(0x22)
-        addWord(.event, record.mode == .tunnel ? nil : words.exchange, at: &place, to: &output) {
-            "tunnel"
+        if record.mode != .tunnel {
+            place.append(runs.event, to: .id, in: &output)
+        } else {
+            output.append(0x22)
+            place.add(.event, literal: "tunnel", to: &output)
+            place.open(.id, to: &output)
         }
-        place.open(.id, to: &output)
         output.append(hex: record.id.high)
         output.append(hex: record.id.low)
-        output.append(0x22)
-        addWord(.outcome, record.outcome == .ok ? words.ok : nil, at: &place, to: &output) {
-            record.outcome.rawValue
+        if record.outcome == .ok, let address = record.client.address {
+            place.append(runs.outcome, to: .clientAddress, in: &output)
+            add(address, to: &output)
+        } else {
+            output.append(0x22)
+            place.add(.outcome, literal: record.outcome.rawValue, to: &output)
+            guard let address = record.client.address else { return }
+            place.open(.clientAddress, to: &output)
+            add(address, to: &output)
         }
+        output.append(0x22)
+        place.add(.clientPort, UInt64(record.client.port), to: &output)
     }
 
-    /// Appends a word that is in nearly all lines, or another one.
-    @inline(__always)
-    private func addWord(
-        _ field: RecordField,
-        _ usual: Fragment?,
-        at place: inout LinePlace<RecordField>,
-        to output: inout TextCursor,
-        else other: () -> String
-    ) {
-        guard let usual else { return place.add(field, literal: other(), to: &output) }
-        place.open(field, to: &output)
-        output.append(usual)
-    }
-
+    /// Appends what is known of a client beside its address.
     private mutating func add(
         _ client: ClientRecord,
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
     ) {
-        if let address = client.address {
-            place.open(.clientAddress, to: &output)
-            add(address, to: &output)
-            output.append(0x22)
-            place.add(.clientPort, UInt64(client.port), to: &output)
-        }
         place.add(.program, client.program, redactor, to: &output)
         if let pid = client.pid { place.add(.pid, UInt64(max(0, pid)), to: &output) }
         if client.isRedirected { place.add(.redirected, true, to: &output) }
@@ -124,7 +112,7 @@ package struct RecordFormat: Sendable {
 
     mutating func add(_ address: IPAddress, to output: inout TextCursor) {
         guard case .v6(let high, let low) = address else {
-            if case .v4(let quad) = address { output.append(quad: quad) }
+            if case .v4(let quad) = address { quads.append(quad, to: &output) }
             return
         }
         let place = recentPlace(high ^ low)
@@ -143,10 +131,17 @@ package struct RecordFormat: Sendable {
     ) {
         let size = record.requestBodyBytes
         guard let request = record.request else {
+            place.add(.mode, literal: record.mode.rawValue, to: &output)
             if let size { place.add(.requestSize, size, to: &output) }
             return
         }
-        addMethod(request.method, at: &place, to: &output)
+        if case .get = request.method, place.isBehind(.clientPort), let run = runs.get(record.mode)
+        {
+            place.append(run, to: .method, in: &output)
+        } else {
+            place.add(.mode, literal: record.mode.rawValue, to: &output)
+            addMethod(request.method, at: &place, to: &output)
+        }
         if let size { place.add(.requestSize, size, to: &output) }
         let (names, values) = (RecordField.requestNames, RecordField.requestValues)
         add(request.fields, names, values, by: record.headers, at: &place, to: &output)
@@ -161,9 +156,6 @@ package struct RecordFormat: Sendable {
         to output: inout TextCursor
     ) {
         switch method {
-        case .get:
-            place.open(.method, to: &output)
-            output.append(words.get)
         case .other(let token):
             place.add(.method, literal: "_OTHER", to: &output)
             place.add(.originalMethod, token, redactor, to: &output)
@@ -194,11 +186,7 @@ package struct RecordFormat: Sendable {
     ) {
         if shown.showsNames {
             place.open(namesField, to: &output)
-            if !names.append(fields, to: &output) {
-                let text = redactor.names(of: fields)
-                output.append(text)
-                names.put(text, of: fields)
-            }
+            names.append(fields, redactor, to: &output)
         }
         if shown.showsValues {
             place.open(valuesField, to: &output)
@@ -211,10 +199,12 @@ package struct RecordFormat: Sendable {
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
     ) {
-        place.open(.protocolName, to: &output)
-        output.append(words.http)
-        place.open(.version, to: &output)
-        output.append(words.version(record.version))
+        if place.isBehind(.path) {
+            place.append(runs.network(record.version), to: .version, in: &output)
+        } else {
+            place.add(.protocolName, literal: "http", to: &output)
+            place.add(.version, literal: record.version.text, to: &output)
+        }
         if let stream = record.stream { place.add(.stream, UInt64(stream), to: &output) }
         if let reset = record.reset {
             place.add(.reset, literal: reset.code.name, to: &output)
@@ -337,9 +327,13 @@ package struct RecordFormat: Sendable {
         to output: inout TextCursor
     ) {
         if record.version.isEmpty { return }
-        place.add(.rulesVersion, literal: record.version, to: &output)
+        place.open(.rulesVersion, to: &output)
+        output.append(literal: record.version)
+        if record.matched.isEmpty, record.steps.isEmpty {
+            return place.append(runs.noRules, to: .matched, in: &output)
+        }
+        output.append(0x22)
         place.open(.matched, to: &output)
-        if record.matched.isEmpty, record.steps.isEmpty { return output.append(words.noList) }
         let i = remembered(record)
         output.append(rules.texts[i].matched)
         if record.steps.isEmpty { return }
@@ -356,29 +350,6 @@ package struct RecordFormat: Sendable {
             rules.put(RulesText(record, redactor), of: record, at: place)
         }
         return place
-    }
-}
-
-/// Words that are in nearly all lines, each with its closing quotation mark if it has one.
-final class LineWords: Sendable {
-    let exchange = Fragment(#"exchange""#)
-    let ok = Fragment(#"ok""#)
-    let http = Fragment(#"http""#)
-    let get = Fragment(#"GET""#)
-    let first = Fragment(#"first""#)
-    let deliver = Fragment(#"deliver""#)
-    /// A list without elements.
-    let noList = Fragment("[]")
-    private let http10 = Fragment(#"1.0""#)
-    private let http11 = Fragment(#"1.1""#)
-    private let http2 = Fragment(#"2""#)
-
-    func version(_ version: ProtocolVersion) -> Fragment {
-        switch version {
-        case .http10: http10
-        case .http11: http11
-        case .http2: http2
-        }
     }
 }
 

@@ -15,13 +15,9 @@ struct TextCursor: ~Copyable, ~Escapable {
     private(set) var count = 0
     /// Whether something was omitted because there was no room for it.
     private(set) var isFull = false
-    private let room: Int
 
     @_lifetime(copy memory)
-    fileprivate init(_ memory: consuming MutableRawSpan) {
-        room = memory.byteCount - Self.slack
-        self.memory = memory
-    }
+    fileprivate init(_ memory: consuming MutableRawSpan) { self.memory = memory }
 
     mutating func append(_ byte: UInt8) { store(byte, kept: 1) }
 
@@ -31,7 +27,7 @@ struct TextCursor: ~Copyable, ~Escapable {
 
     /// Appends any number of bytes.
     mutating func append(_ bytes: Span<UInt8>) {
-        guard bytes.count <= room &- count else {
+        guard bytes.count <= memory.byteCount &- Self.slack &- count else {
             isFull = true
             return
         }
@@ -50,10 +46,13 @@ struct TextCursor: ~Copyable, ~Escapable {
         var i = 0
         while bytes.count &- i > 32 {
             let piece = bytes.extracting(i..<(i &+ 32))
-            put(piece.word(at: 0), at: start &+ i)
-            put(piece.word(at: 8), at: start &+ i &+ 8)
-            put(piece.word(at: 16), at: start &+ i &+ 16)
-            put(piece.word(at: 24), at: start &+ i &+ 24)
+            let words = SIMD4(
+                piece.word(at: 0).littleEndian,
+                piece.word(at: 8).littleEndian,
+                piece.word(at: 16).littleEndian,
+                piece.word(at: 24).littleEndian
+            )
+            memory.storeBytes(of: words, toByteOffset: start &+ i, as: SIMD4<UInt64>.self)
             i &+= 32
         }
         while bytes.count &- i > 8 {
@@ -78,6 +77,13 @@ struct TextCursor: ~Copyable, ~Escapable {
     /// Appends a word from lupin's own source.
     mutating func append(literal: String) { append(literal.utf8Span.span) }
 
+    /// Replaces the last byte.
+    mutating func replaceLast(with byte: UInt8) {
+        guard count > 0 else { return }
+        count &-= 1
+        append(byte)
+    }
+
     /// Closes `objects` objects, at most eight.
     @inline(__always) mutating func close(_ objects: Int) {
         store(0x7D7D_7D7D_7D7D_7D7D as UInt64, kept: objects)
@@ -96,12 +102,20 @@ struct TextCursor: ~Copyable, ~Escapable {
         _ block: Block,
         kept: Int
     ) {
-        guard kept <= room &- count else {
+        guard hasRoom else {
             isFull = true
             return
         }
         memory.storeBytes(of: block, toByteOffset: count, as: Block.self)
         count &+= kept
+    }
+
+    /// Whether the longest block fits.
+    ///
+    /// Written as `storeBytes` writes its own check, so that the compiler drops the latter.
+    @inline(__always) private var hasRoom: Bool {
+        UInt(bitPattern: count) <= UInt(bitPattern: memory.byteCount)
+            && Self.slack <= memory.byteCount &- count
     }
 }
 
@@ -110,8 +124,12 @@ struct TextCursor: ~Copyable, ~Escapable {
 extension TextCursor {
     /// Appends `value` in decimal: at most 20 bytes.
     mutating func append(decimal value: UInt64) {
-        if value < 10 { return append(0x30 &+ UInt8(truncatingIfNeeded: value)) }
         if value < 10_000 { return append(short: value) }
+        append(long: value)
+    }
+
+    /// Apart from short numbers, which need fewer registers.
+    @inline(never) private mutating func append(long value: UInt64) {
         guard value < 100_000_000 else {
             append(decimal: value / 100_000_000)
             let rest = UInt32(truncatingIfNeeded: value % 100_000_000)

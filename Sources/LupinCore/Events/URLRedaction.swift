@@ -41,25 +41,44 @@ package struct URLRedaction: Sendable {
     /// Returns the parts to redact, in order; for most texts none, found in a single pass.
     package func findings(in text: Span<UInt8>) -> [Finding] {
         var findings: [Finding] = []
-        var i = text.separator(from: 0)
-        while i < text.count {
-            switch text[i] {
-            case 0x2F where i > 0 && text[i - 1] == 0x2F:
-                if let end = userinfoEnd(in: text, from: i + 1) {
-                    findings.append(.userinfo(i + 1..<end))
-                    i = end - 1
-                }
-            case 0x3F, 0x26, 0x23, 0x3B:
-                if let value = secretValue(in: text, after: i) {
-                    findings.append(.value(value))
-                    // Bounded: it lies behind `i`.
-                    i = value.upperBound - 1
-                }
-            default: break
+        var end = 0
+        var i = 0
+        while text.count &- i >= 8 {
+            var marks = text.word(at: i).separators
+            while marks != 0 {
+                let place = i &+ marks.firstMark
+                marks &= marks &- 1
+                // Separators inside a finding begin no other.
+                if place >= end { note(text, at: place, into: &findings, &end) }
             }
-            i = text.separator(from: i + 1)
+            i &+= 8
+        }
+        while i < text.count {
+            if i >= end { note(text, at: i, into: &findings, &end) }
+            i &+= 1
         }
         return findings
+    }
+
+    /// Appends what a separator begins; updates `end`, the end of the last finding.
+    @inline(__always)
+    private func note(
+        _ text: Span<UInt8>,
+        at i: Int,
+        into findings: inout [Finding],
+        _ end: inout Int
+    ) {
+        switch text[i] {
+        case 0x2F where i > 0 && text[i - 1] == 0x2F:
+            guard let found = userinfoEnd(in: text, from: i + 1) else { return }
+            findings.append(.userinfo(i + 1..<found))
+            end = found
+        case 0x3F, 0x26, 0x23, 0x3B:
+            guard let value = secretValue(in: text, after: i) else { return }
+            findings.append(.value(value))
+            end = value.upperBound
+        default: break
+        }
     }
 
     /// Returns the end of `user:password@` at `start`, or nil (RFC 3986 §3.2: the authority ends
@@ -118,20 +137,12 @@ package struct URLRedaction: Sendable {
     }
 }
 
-extension Span<UInt8> {
-    /// The first place from `start` on that may hold one of `/?&#;`, or `count`.
+extension UInt64 {
+    /// Marks the bytes of a word that may be one of `/?&#;`.
     ///
-    /// It may also hold one of `"'+`: two comparisons find all of these.
-    fileprivate func separator(from start: Int) -> Int {
-        var i = start
-        while count &- i >= 8 {
-            let word = word(at: i)
-            let marks =
-                (word | 0x1414_1414_1414_1414).marks(of: 0x3F)
-                | (word | 0x0505_0505_0505_0505).marks(of: 0x27)
-            if marks != 0 { return i &+ marks.firstMark }
-            i &+= 8
-        }
-        return i
+    /// They may also be one of `"'+`: two comparisons find all of these.
+    @inline(__always) fileprivate var separators: UInt64 {
+        (self | 0x1414_1414_1414_1414).marks(of: 0x3F)
+            | (self | 0x0505_0505_0505_0505).marks(of: 0x27)
     }
 }
