@@ -34,7 +34,7 @@ package final class ConnectWatch: Sendable {
         _ = try slot.loop.register(watcher: slot, reading: descriptor.raw)
         while true {
             switch state {
-            case .asking: attend(note)
+            case .asking: if !attend(note) { return }
             case .ended: return
             case .quiet: if await slot.park(for: .ready | .cut).meets(.cut) { return }
             }
@@ -54,12 +54,14 @@ package final class ConnectWatch: Sendable {
         return .ended
     }
 
-    private func attend(_ note: (String?, SocketAddress) -> Void) {
+    /// Notes a call, and lets it go on.
+    /// - Returns: false where calls can't be taken: a kernel that speaks otherwise.
+    private func attend(_ note: (String?, SocketAddress) -> Void) -> Bool {
         var call = seccomp_notif()
         // Safety: the call fills the struct it is given.
-        let isTaken = SystemCall.value { unsafe Int(confine_next_call(descriptor.raw, &call)) }
+        let result = SystemCall.value { unsafe Int(confine_next_call(descriptor.raw, &call)) }
         // The process may have ended meanwhile.
-        guard isTaken == 0 else { return }
+        guard result == 0 else { return result == -Int(ENOENT) || result == -Int(EINTR) }
         if let process = ProcessFiles.process(ofThread: call.pid),
             let target = target(of: call, in: process),
             confine_is_waiting(descriptor.raw, call.id) == 0
@@ -67,6 +69,7 @@ package final class ConnectWatch: Sendable {
             note(ProcessFiles.program(of: process), target)
         }
         _ = SystemCall.value { Int(confine_let_go_on(descriptor.raw, call.id)) }
+        return true
     }
 
     // MARK: Who calls
@@ -76,7 +79,7 @@ package final class ConnectWatch: Sendable {
         let (socket, place, length) = (call.data.args.0, call.data.args.1, call.data.args.2)
         guard let address = address(in: call.pid, at: place, length) else { return nil }
         let own = address.address.unmapped
-        // No address is this machine's, too (connect(2) takes it for the loopback interface).
+        // Linux takes 0.0.0.0 and :: for the loopback interface.
         if own.isLoopback || own == .v4(0) || own == .v6(high: 0, low: 0) { return nil }
         let type = confine_socket_type(process, Int32(truncatingIfNeeded: socket))
         // Where the kernel does not say the type, the connection may be one of TCP.
