@@ -26,7 +26,7 @@ extension RecordFormat {
     ) {
         if attempts.isEmpty { return }
         let attempts = attempts.span
-        let isUsual = place.isBehind(.matched) && attempts[0].hasUsualStart
+        let isUsual = place.isBehind(.matched) && attempts.hasUsualStart
         if isUsual {
             place.append(runs.firstAttempt, to: .attempts, in: &output)
             var inner = LinePlace<AttemptField>(attemptTexts, behind: .status)
@@ -66,7 +66,7 @@ extension RecordFormat {
         at place: inout LinePlace<AttemptField>,
         to output: inout TextCursor
     ) {
-        if place.isBehind(.status), attempts[i].wasDelivered, let peer = attempts[i].peer {
+        if place.isBehind(.status), attempts.wasDelivered(at: i), let peer = attempts[i].peer {
             place.append(runs.delivered, to: .peer, in: &output)
             add(peer, attempts[i].peerPort, to: &output)
         } else {
@@ -130,16 +130,23 @@ extension RecordFormat {
     }
 }
 
-extension AttemptRecord {
-    /// Whether its object begins as that of nearly all attempts: see `LineRuns.firstAttempt`.
-    fileprivate var hasUsualStart: Bool {
-        cause == .first && start == nil && url == nil && status > 0
+// Asked of the span, since a record that is passed on is copied; and without `&&`, whose closures
+// would copy the span.
+extension Span<AttemptRecord> {
+    /// Whether the first object begins as that of nearly all attempts: see `LineRuns.firstAttempt`.
+    @inline(__always) fileprivate var hasUsualStart: Bool {
+        guard self[0].cause == .first, self[0].start == nil, self[0].url == nil else {
+            return false
+        }
+        return self[0].status > 0
     }
 
-    /// Whether its object goes on as that of nearly all attempts: see `LineRuns.delivered`.
-    fileprivate var wasDelivered: Bool {
-        decision == .deliver && isReused && isReplayable && version == .http11 && error == nil
-            && reason.isEmpty && delayMicroseconds == nil && stream == nil && reset == nil
-            && goAway == nil
+    /// Whether an object goes on as that of nearly all attempts: see `LineRuns.delivered`.
+    @inline(__always) fileprivate func wasDelivered(at i: Int) -> Bool {
+        guard self[i].decision == .deliver, self[i].isReused, self[i].isReplayable,
+            self[i].version == .http11, self[i].error == nil, self[i].delayMicroseconds == nil,
+            self[i].stream == nil, self[i].reset == nil, self[i].goAway == nil
+        else { return false }
+        return self[i].reason.isEmpty
     }
 }
