@@ -57,10 +57,11 @@ final class BufferPool {
     func giveBack(_ bytes: consuming [UInt8]) {
         guard bytes.capacity <= Self.scratchBytesMax else { return }
         bytes.removeAll(keepingCapacity: true)
+        // Swapped: an assignment would count a reference.
         if scratch.capacity == 0 {
-            scratch = bytes
+            swap(&scratch, &bytes)
         } else if second.capacity == 0 {
-            second = bytes
+            swap(&second, &bytes)
         }
     }
 
@@ -145,10 +146,9 @@ package final class InputBuffer {
     ///
     /// Returns the result of `read(2)`, or `-errno`.
     func fill(from descriptor: Int32) -> (result: Int, room: Int) {
-        let block = makeRoom()
+        // Safety: the block has room from here to its end.
+        let target = unsafe makeRoom()
         let room = Block.capacity - end
-        // Safety: end + room is the block's end.
-        let target = unsafe block.base + end
         let result = SystemCall.value { unsafe read(descriptor, target, room) }
         if result > 0 { end += result } else if isEmpty { release() }
         return (result, room)
@@ -158,10 +158,10 @@ package final class InputBuffer {
     package func append<Failure: Error>(
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
-        let block = makeRoom()
         // Safety: end..<capacity lies in the block, and nothing else accesses it meanwhile.
+        let target = unsafe makeRoom()
         var room = unsafe MutableSpan<UInt8>(
-            _unsafeStart: (block.base + end).assumingMemoryBound(to: UInt8.self),
+            _unsafeStart: target.assumingMemoryBound(to: UInt8.self),
             count: Block.capacity - end
         )
         defer { if isEmpty { release() } }
@@ -173,12 +173,12 @@ package final class InputBuffer {
     /// Appends as many of `bytes` as there is room for, and returns how many.
     func take(_ bytes: Span<UInt8>) -> Int {
         guard !isFull else { return 0 }
-        let block = makeRoom()
-        let count = min(bytes.count, Block.capacity - end)
         // Safety: end + count is inside the block, and the source is not in it.
+        let target = unsafe makeRoom()
+        let count = min(bytes.count, Block.capacity - end)
         unsafe bytes.withUnsafeBytes { source in
             guard let base = source.baseAddress, count > 0 else { return }
-            unsafe (block.base + end).copyMemory(from: base, byteCount: count)
+            unsafe target.copyMemory(from: base, byteCount: count)
         }
         end += count
         return count
@@ -204,18 +204,17 @@ package final class InputBuffer {
         end = 0
     }
 
-    private func makeRoom() -> Block {
-        guard let block else {
-            let fresh = pool.lendBlock()
-            self.block = fresh
-            return fresh
-        }
+    /// Makes sure that there is a block with room, and returns where the room begins.
+    private func makeRoom() -> UnsafeMutableRawPointer {
+        if block == nil { block = pool.lendBlock() }
+        // The address alone: a reference to the block would be counted.
+        let base = unsafe block.unsafelyUnwrapped.base
         if start > 0, end == Block.capacity {
             // Safety: both ranges lie in the block; copyMemory allows the overlap.
-            unsafe block.base.copyMemory(from: block.base + start, byteCount: end - start)
+            unsafe base.copyMemory(from: base + start, byteCount: end - start)
             end -= start
             start = 0
         }
-        return block
+        return unsafe base + end
     }
 }

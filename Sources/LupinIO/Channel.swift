@@ -22,6 +22,8 @@ package final class Channel {
     package enum Received: Equatable { case bytes, blocked, end, full }
 
     package let loop: EventLoop
+    // The loop's, stored here: access through the loop costs a retain and a release.
+    let memory: BufferPool
     package let peer: SocketAddress?
     /// Bytes received and not yet consumed.
     package let input: InputBuffer
@@ -62,9 +64,10 @@ package final class Channel {
         isConnected: Bool = true
     ) throws(SystemError) {
         self.loop = loop
+        memory = loop.memory
         self.peer = peer
         self.descriptor = descriptor.release()
-        input = InputBuffer(pool: loop.memory)
+        input = InputBuffer(pool: memory)
         isWritable = isConnected
         isReadable = isConnected
         isWatchedForRoom = !isConnected
@@ -237,12 +240,22 @@ package final class Channel {
     /// Appends bytes to the staged ones; they leave with the next `send` or `flush`.
     package func stage(_ write: (inout [UInt8]) -> Void) {
         // Moved out and back: no access to the property stays open while `write` runs.
+        var bytes = takeStaged()
+        write(&bytes)
+        putStaged(consume bytes)
+    }
+
+    /// Moves the staged bytes out, for who appends a head; `putStaged` moves them back.
+    ///
+    /// The closure of `stage` would hold copies of the head and of its options.
+    package func takeStaged() -> [UInt8] {
         var bytes: [UInt8] = []
         swap(&bytes, &staged)
-        if bytes.capacity == 0 { bytes = loop.memory.lendBytes() }
-        write(&bytes)
-        swap(&bytes, &staged)
+        if bytes.capacity == 0 { bytes = memory.lendBytes() }
+        return bytes
     }
+
+    package func putStaged(_ bytes: consuming [UInt8]) { swap(&bytes, &staged) }
 
     /// Sends what is staged, then `payload`, then `suffix`, in one call to the kernel.
     ///
@@ -377,8 +390,11 @@ package final class Channel {
         _ suffix: StaticString?,
         isBeginning: Bool
     ) -> Int {
+        // Moved out and back: a copy would count a reference.
+        var staged: [UInt8] = []
+        swap(&staged, &self.staged)
+        defer { swap(&staged, &self.staged) }
         // Safety: the three pieces outlive the call, which only reads them.
-        let staged = staged
         return unsafe staged.withUnsafeBytes { all in
             unsafe payload.withUnsafeBytes { second in
                 let first = unsafe UnsafeRawBufferPointer(rebasing: all[stagedSent...])
@@ -440,7 +456,7 @@ package final class Channel {
         if staged.capacity > 0 {
             var bytes: [UInt8] = []
             swap(&bytes, &staged)
-            loop.memory.giveBack(consume bytes)
+            memory.giveBack(consume bytes)
         }
         stagedSent = 0
     }

@@ -12,9 +12,9 @@ extension Channel {
     package func insert(_ filter: any ChannelFilter) {
         var next = filter
         if let filtered {
-            next = NestedFilter(outer: filtered.filter, inner: filter, pool: loop.memory)
+            next = NestedFilter(outer: filtered.filter, inner: filter, pool: memory)
         }
-        let bytes = FilteredBytes(next, pool: loop.memory)
+        let bytes = FilteredBytes(next, pool: memory)
         if let filtered {
             swap(&bytes.sealed, &filtered.sealed)
             bytes.sent = filtered.sent
@@ -122,7 +122,7 @@ extension Channel {
         swap(&plain, &staged)
         let isSealed = append(plain.span, to: filtered)
         // Moved: a second reference would make the pool copy the array.
-        loop.memory.giveBack(consume plain)
+        memory.giveBack(consume plain)
         if !isSealed { throw SystemError(code: EPROTO) }
     }
 
@@ -136,7 +136,7 @@ extension Channel {
         var sealed: [UInt8] = []
         swap(&sealed, &filtered.sealed)
         defer { swap(&sealed, &filtered.sealed) }
-        if sealed.capacity == 0 { sealed = loop.memory.lendBytes() }
+        if sealed.capacity == 0 { sealed = memory.lendBytes() }
         do throws(FilterFailure) {
             try filtered.filter.seal(plain, into: &sealed)
         } catch {
@@ -170,7 +170,7 @@ extension Channel {
         if filtered.sealed.capacity > 0 {
             var bytes: [UInt8] = []
             swap(&bytes, &filtered.sealed)
-            loop.memory.giveBack(consume bytes)
+            memory.giveBack(consume bytes)
         }
         filtered.sent = 0
         if filtered.isEnding { _ = shutdown(descriptor, Int32(SHUT_WR)) }

@@ -235,7 +235,8 @@ final class Snapshot: Sendable {
     let securities: OriginSecurities
     /// No parent proxy is configured, so none is looked up.
     let isDirect: Bool
-    private let addsVia: Bool
+    /// Whether messages get Via.
+    let addsVia: Bool
     /// What is exported; nil where telemetry is off.
     let telemetry: TelemetryPlan?
     /// What is wrong with the variables that telemetry reads, as sentences.
@@ -339,11 +340,6 @@ final class Snapshot: Sendable {
     /// Decides about a CONNECT, for which the rules' answer is `respond`.
     func decision(on subject: MatchSubject, respond: CannedResponse?) -> ConnectDecision {
         rules.decision(on: subject, respond: respond, settings: settings)
-    }
-
-    /// The Via member for a message; nil when the settings turn Via off.
-    func via(received version: ProtocolVersion, _ members: ViaMembers) -> ViaMember? {
-        addsVia ? members.member(version) : nil
     }
 }
 

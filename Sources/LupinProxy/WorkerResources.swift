@@ -8,14 +8,15 @@ import LupinWire
 final class WorkerResources {
     let loop: EventLoop
     let shared: Shared
-    // That of `shared`, stored here: one reference less to count for every exchange.
+    // Those of `shared`, stored here: one reference less to count for every exchange.
     let history: ExchangeHistory
+    private let vias: ViaMembers
     let pool: UpstreamPool
     let windowGrowth = WindowGrowth()
     let resolver: Resolver
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
-    let authorities = AuthorityCache()
+    private let authorities = AuthorityCache()
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
     /// The exchanges that wait for a network.
     let networkWaiters: NetworkWaiters
@@ -59,6 +60,7 @@ final class WorkerResources {
         self.loop = loop
         self.shared = shared
         history = shared.history
+        vias = shared.via
         keepsHistory = shared.history.isOn
         wall = (loop.now, SystemCall.wallMicroseconds() &- Int64(loop.now))
         self.workerCount = workerCount
@@ -82,9 +84,11 @@ final class WorkerResources {
         captured = CaptureOutbox(shared.captures)
         traced = TelemetryOutbox(shared.telemetry)
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
-        captured.flushSoon = { [weak self] in self?.handOverSoon() }
+        // Unowned: only exchanges of this worker call it. References to an object that has weak
+        // ones are slow to count.
+        captured.flushSoon = { [unowned self] in handOverSoon() }
         adoptSharedTier()
-        traced.flushSoon = { [weak self] in self?.handOverSoon() }
+        traced.flushSoon = { [unowned self] in handOverSoon() }
     }
 
     /// Uses another snapshot for new exchanges from now on.
@@ -117,12 +121,60 @@ final class WorkerResources {
     /// A random number, for decisions that must differ between processes.
     func chance() -> UInt64 { random.next() }
 
-    func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
+    /// Microseconds of the loop's clock, as of this batch of events.
+    ///
+    /// Not inlined, like others that only ask a member of this object: who reaches through it to
+    /// the member counts a reference, and an exchange does so many times.
+    @inline(never) var now: UInt64 { loop.now }
+
+    /// The deadline that lies `microseconds` ahead; `.max` is never.
+    @inline(never) func deadline(in microseconds: UInt64) -> UInt64 {
+        loop.deadline(in: microseconds)
+    }
+
+    /// The target that `authority` names; nil when it is not a valid host and port.
+    @inline(never) func target(_ scheme: Scheme, _ authority: Span<UInt8>) -> KnownTarget? {
+        authorities.target(scheme, authority)
+    }
+
+    /// lupin's member of Via for a message that was received in `version`.
+    @inline(never) func via(_ version: ProtocolVersion) -> ViaMember { vias.member(version) }
+
+    @inline(never) func add(_ exchange: Exchange) { live.add(exchange) }
+
+    @inline(never) func remove(_ exchange: Exchange) { live.remove(exchange) }
+
+    /// Keeps an exchange that has ended in memory; see `ExchangeHistory.append`.
+    @inline(never) func remember(
+        _ record: inout ExchangeRecord,
+        _ fields: inout ExchangeRecord.Fields,
+        changed: SentRequest?
+    ) {
+        history.append(&record, &fields, changed: changed)
+    }
+
+    /// An idle connection for the direct way to `target`.
+    @inline(never) func lease(directlyTo target: KnownTarget, asksKernel: Bool) -> UpstreamHTTP1? {
+        pool.lease(directlyTo: target, asksKernel: asksKernel)
+    }
+
+    /// An idle connection for `hop`; see `UpstreamPool.lease`.
+    @inline(never) func lease(
+        for hop: NextHop,
+        known target: KnownTarget?,
+        asksKernel: Bool
+    ) -> UpstreamHTTP1? {
+        pool.lease(for: hop, known: target, asksKernel: asksKernel)
+    }
+
+    @inline(never) func nextID() -> ExchangeID {
+        ExchangeID(high: random.next(), low: random.next())
+    }
 
     /// The time of day in microseconds since 1970, as of this batch of events.
     ///
     /// Reads the kernel's clock at most twice a second; the loop's clock counts in between.
-    var wallNow: Int64 {
+    @inline(never) var wallNow: Int64 {
         let now = loop.now
         if now &- wall.askedAt >= 500_000 {
             wall = (now, SystemCall.wallMicroseconds() &- Int64(now))

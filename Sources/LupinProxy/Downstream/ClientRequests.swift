@@ -74,7 +74,7 @@ extension DownstreamConnection {
     fileprivate func noteEnd(of exchange: Exchange) {
         client.number = exchange.client.number
         http1.recycle(exchange.takeFields())
-        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
+        idleDeadline = resources.deadline(in: exchange.snapshot.waits.clientIdle)
     }
 
     /// Nil inside a CONNECT, which was authenticated itself.

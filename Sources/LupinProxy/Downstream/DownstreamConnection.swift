@@ -279,7 +279,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// Waits for the next request, without a task.
     private func rest() {
         isResting = true
-        restsSince = resources.loop.now
+        restsSince = resources.now
         let http1 = http1
         http1.expectRequest()
         channel.pump = self

@@ -11,12 +11,11 @@ final class DownstreamHTTP1: Downstream {
     private let slot: ParkingSlot
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
-    private let limits: HTTP1Limits
     /// The gate of the connection; nil for one that leads to no listener of the proxy.
     private let gate: Gate?
     /// Both ends of the client's connection, if they differ from those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
-    private var parser: RequestParser
+    private let parser: RequestParser
     // Of the request under way:
     private var method = Method.get
     private var isHTTP10 = false
@@ -56,7 +55,6 @@ final class DownstreamHTTP1: Downstream {
         self.slot = slot
         reader = HTTP1BodyReader(channel, side: .downstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .downstream)
-        self.limits = limits
         parser = RequestParser(limits: limits)
         channel.slot = slot
         channel.readableReason = .downstreamReadable
@@ -113,7 +111,6 @@ final class DownstreamHTTP1: Downstream {
 
     /// The next request, if its head is complete.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
-        let parser = parser
         if let head = unspoken?.takeHead() {
             do throws(MessageProblem) {
                 _ = try parser.feed(head.span)
@@ -124,7 +121,7 @@ final class DownstreamHTTP1: Downstream {
         }
         while true {
             if !input.isEmpty {
-                input.discard(try feed(parser))
+                input.discard(try feed())
                 if parser.isComplete { return begin(parser.take()) }
             }
             switch try receive() {
@@ -139,7 +136,7 @@ final class DownstreamHTTP1: Downstream {
     }
 
     /// Releases the parser's buffers, since the next request may be far away.
-    func rest() { parser = RequestParser(limits: limits) }
+    func rest() { parser.rest() }
 
     /// Takes back the memory of a finished exchange's fields.
     func recycle(_ fields: consuming FieldSection) {
@@ -160,7 +157,7 @@ final class DownstreamHTTP1: Downstream {
         return request
     }
 
-    private func feed(_ parser: RequestParser) throws(LupinError) -> Int {
+    private func feed() throws(LupinError) -> Int {
         let input = input
         do throws(MessageProblem) {
             return try parser.feed(input.bytes)
@@ -232,14 +229,20 @@ final class DownstreamHTTP1: Downstream {
             keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true && unspoken == nil
             && (isBodiless || framing != .untilClose)
             && (!isConnect || channel.isQuiet(asksKernel: true))
-        // In one expression: changing it afterwards would copy it.
-        let options = ResponseOptions(
-            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing,
-            persistence: isTunnel || mayPersist ? .implied : .close,
-            via: body.via,
-            date: isTunnel ? nil : body.date
+        let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
+        var bytes = channel.takeStaged()
+        // Made where it is used: what is changed or named is copied.
+        ResponseSerializer.append(
+            head,
+            ResponseOptions(
+                framing: length,
+                persistence: isTunnel || mayPersist ? .implied : .close,
+                via: body.via,
+                date: isTunnel ? nil : body.date
+            ),
+            to: &bytes
         )
-        channel.stage { ResponseSerializer.append(head, options, to: &$0) }
+        channel.putStaged(consume bytes)
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer
     }

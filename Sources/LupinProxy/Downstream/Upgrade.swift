@@ -54,7 +54,7 @@ extension Exchange {
         var head = response.head
         HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
         record.response = head
-        let via = snapshot.via(received: .http11, resources.shared.via)
+        let via = via(received: .http11)
         downstream.beginUpgrade(head, to: chosen, via: via)
         try await join(upstream)
     }

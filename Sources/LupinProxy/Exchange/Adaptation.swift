@@ -69,6 +69,13 @@ extension Exchange {
         )
     }
 
+    /// Whether the request goes to its target as it came, over a connection in clear text: most
+    /// requests do, and need no copy.
+    func goesAsItCame(to target: KnownTarget) -> Bool {
+        plan?.cache == nil && target.origin.scheme == .http && mayGoDirectly && trace == nil
+            && !resources.shared.hasStandIns && !hasAdapters && !hasDotSegments
+    }
+
     private var hasAdapters: Bool {
         if resources.shared.hasInterceptor { return true }
         return plan?.isPassive == false

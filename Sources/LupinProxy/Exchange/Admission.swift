@@ -4,19 +4,18 @@ import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// The target of the request.
-    enum Target {
-        /// An origin beyond lupin.
-        case elsewhere(KnownTarget)
+    /// What lupin answers itself.
+    enum OwnAnswer {
         /// lupin's own page, by its path.
-        case own(path: String)
+        case page(path: String)
         /// `OPTIONS *`, or TRACE and OPTIONS at their last hop.
         case lastHop
     }
 
     /// Checks client, target and loops.
+    /// - Returns: The target beyond lupin; nil when lupin answers itself, as `own` says then.
     /// - Throws: The refusal.
-    func admit() throws(LupinError) -> Target {
+    func admit(_ own: inout OwnAnswer?) throws(LupinError) -> KnownTarget? {
         guard client.isAdmitted else {
             throw .request(
                 status: 403,
@@ -29,8 +28,12 @@ extension Exchange {
             target = try enclosed(in: enclosure)
         } else {
             switch request.form {
-            case .asterisk: return .lastHop
-            case .origin: return .own(path: try ownPath())
+            case .asterisk:
+                own = .lastHop
+                return nil
+            case .origin:
+                own = .page(path: try ownPath())
+                return nil
             case .absolute, .authority: target = try self.target()
             }
         }
@@ -39,10 +42,12 @@ extension Exchange {
         if request.version == .http2, request.form == .absolute, enclosure == nil,
             isOwn(origin.host, port: origin.port)
         {
-            return .own(path: String(request.pathText.prefix { $0 != "?" }))
+            own = .page(path: pagePath)
+            return nil
         }
         if isForSetup(origin) {
-            return .own(path: String(request.pathText.prefix { $0 != "?" }))
+            own = .page(path: pagePath)
+            return nil
         }
         if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
         if request.form == .authority {
@@ -54,14 +59,20 @@ extension Exchange {
                 )
             }
         }
-        if isAtLastHop() { return .lastHop }
+        if isAtLastHop() {
+            own = .lastHop
+            return nil
+        }
         if let limit = snapshot.limits.bodyBytes, let length = framing.knownLength,
             length > UInt64(limit)
         {
             throw .bodyTooLong
         }
-        return .elsewhere(target)
+        return target
     }
+
+    /// The path of a page of lupin's own.
+    private var pagePath: String { String(request.pathText.prefix { $0 != "?" }) }
 
     /// Whether the request is for the page of `http://lupin/`; a rule for that host comes first.
     private func isForSetup(_ origin: Origin) -> Bool {
@@ -91,7 +102,7 @@ extension Exchange {
         let scheme = request.form == .authority ? .https : request.scheme ?? .http
         let storage = request.fields.storage
         let bytes = storage.span.extracting(request.authority.range)
-        guard let target = resources.authorities.target(scheme, bytes) else {
+        guard let target = resources.target(scheme, bytes) else {
             throw .request(status: 400, detail: "The request target has an invalid host or port.")
         }
         return target
@@ -119,7 +130,7 @@ extension Exchange {
         let scheme =
             isAbsolute ? request.scheme ?? .http : enclosure.target.origin.scheme
         let bytes = storage.span.extracting(range.range)
-        guard let named = resources.authorities.target(scheme, bytes) else {
+        guard let named = resources.target(scheme, bytes) else {
             throw .request(status: 400, detail: "Host has an invalid host or port.")
         }
         return try enclosure.admit(named.origin)
@@ -148,7 +159,7 @@ extension Exchange {
         guard let line = request.fields.first(.host), isOwnName(line.value) else {
             throw .request(status: 400, detail: OwnPages.help)
         }
-        return String(request.pathText.prefix { $0 != "?" })
+        return pagePath
     }
 
     /// The origin of a request to lupin itself: what the client calls it.

@@ -35,13 +35,14 @@ extension Exchange {
             return callTask(from: .request(behind: authenticator), because: .demand)
         }
         do throws(LupinError) {
-            let target = try admit()
-            guard case .elsewhere(let known) = target else {
-                return callTask(from: .target(target), because: .ownAnswer)
+            var own: OwnAnswer?
+            if let known = try admit(&own) {
+                record.origin = known.origin
+                match(known)
+                if let cause = try serve(known) { callTask(from: .match(known), because: cause) }
+            } else if let own {
+                callTask(from: .own(own), because: .ownAnswer)
             }
-            record.origin = known.origin
-            match(known)
-            if let cause = try serve(known) { callTask(from: .match(known), because: cause) }
         } catch {
             callTask(from: .failure(error), because: .failure)
         }
@@ -52,7 +53,7 @@ extension Exchange {
     private func serve(_ known: KnownTarget) throws(LupinError) -> TaskCause? {
         let cause = Promotion.atMatch(
             plan,
-            isPatient: waits.isPatient,
+            isPatient: isPatient,
             isPurge: isPurge,
             asksForOwner: mustAskForOwner(at: known.origin)
         )
@@ -61,6 +62,11 @@ extension Exchange {
             let (source, sink) = present(response(canned))
             try deliver(from: source, to: sink)
             return nil
+        }
+        if goesAsItCame(to: known) {
+            markHopByHop(for: known.directHop)
+            if wishes.upgrade != nil { return .upgrade }
+            return try send(Attempt(asItCameTo: known, of: self), to: known)
         }
         let plain = try unadapted(for: known)
         let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
@@ -72,16 +78,15 @@ extension Exchange {
             return nil
         }
         if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
-        return try send(adapted, to: known)
+        return try send(try attempt(adapted, because: .first), to: known)
     }
 
     private func send(
-        _ adapted: AdaptedRequest,
+        _ attempt: Attempt,
         to known: KnownTarget
     ) throws(LupinError) -> TaskCause? {
-        let attempt = try attempt(adapted, because: .first)
         guard let upstream = attempt.connectAtOnce() else { return .connection }
-        note(.adapted(adapted))
+        note(.adapted(attempt.adapted))
         underWay = (attempt, known)
         resources.attend()
         do throws(LupinError) {

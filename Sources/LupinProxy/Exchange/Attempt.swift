@@ -6,9 +6,9 @@ import LupinWire
 
 /// One attempt of an exchange; ends with a final response's head, or with an error.
 final class Attempt {
-    // Members that are not private are also used by AttemptConnecting.swift.
-    let adapted: AdaptedRequest
-    private(set) var exchange: Exchange
+    // Members that are not private are also used by the files beside this one.
+    let exchange: Exchange
+    let sent: Sent
     private let earlier: BodyReplay?
     /// The kept part of the body: by earlier attempts, and while it was sent.
     private(set) var replay: BodyReplay?
@@ -38,22 +38,22 @@ final class Attempt {
         since exchangeBegun: UInt64? = nil
     ) {
         span = exchange.trace?.nextSpan()
+        var adapted = adapted
         if let trace = exchange.trace, let span {
-            self.adapted = trace.carried(adapted, by: span)
+            adapted = trace.carried(adapted, by: span)
             if trace.isSentOn, exchange.remembersHeads {
-                exchange.sent = SentRequest(self.adapted.head)
+                exchange.sent = SentRequest(adapted.head)
             }
-        } else {
-            self.adapted = adapted
         }
+        sent = .adapted(adapted)
         facts.cause = cause
-        self.exchange = exchange
         earlier = replay
         // An attempt that ends before its body begins passes on the replay that it was given.
         self.replay = replay
-        begun = exchange.slot.loop.now
+        begun = exchange.now
         waitBegun = begun
         self.exchangeBegun = exchangeBegun ?? exchange.begun
+        self.exchange = exchange
         // The client's own target has the origin of the record.
         let isElsewhere = adapted.known == nil && adapted.origin != exchange.record.origin
         if isElsewhere || exchange.hasMoved || adapted.request.steps.isTargetChanged {
@@ -61,20 +61,45 @@ final class Attempt {
         }
     }
 
-    /// Assigns the attempt to another exchange: the one that it ran for.
-    func move(to exchange: Exchange) { self.exchange = exchange }
+    /// Sends the client's request as it came to its own target, the first time and untraced.
+    init(asItCameTo known: KnownTarget, of exchange: Exchange) {
+        span = nil
+        sent = .asItCame(known)
+        earlier = nil
+        begun = exchange.now
+        waitBegun = begun
+        exchangeBegun = exchange.begun
+        self.exchange = exchange
+    }
+
+    /// The same attempt as one of `exchange`: the one that it ran for.
+    init(_ other: Attempt, movedTo exchange: Exchange) {
+        self.exchange = exchange
+        sent = other.sent
+        earlier = other.earlier
+        replay = other.replay
+        facts = other.facts
+        isEveryAddressRefused = other.isEveryAddressRefused
+        compressed = other.compressed
+        hasSentBytes = other.hasSentBytes
+        holdsBody = other.holdsBody
+        interimBytes = other.interimBytes
+        isClosed = other.isClosed
+        span = other.span
+        begun = other.begun
+        waitBegun = other.waitBegun
+        exchangeBegun = other.exchangeBegun
+        sentAt = other.sentAt
+    }
 
     /// Microseconds since it began.
-    var elapsed: UInt64 { exchange.slot.loop.now &- begun }
-
-    /// Whether the origin can detect a repetition of the request.
-    var hasIdempotencyKey: Bool { adapted.head.hasIdempotencyKey }
+    var elapsed: UInt64 { exchange.now &- begun }
 
     /// The recent health of the origin.
     func health(now: UInt64) -> OriginHealths.Record {
         let healths = exchange.resources.shared.health
-        if let known = adapted.known { return known.health(in: healths, now: now) }
-        return healths.record(of: adapted.origin, now: now)
+        if let known { return known.health(in: healths, now: now) }
+        return healths.record(of: origin, now: now)
     }
 
     /// Connects, sends, and waits for the final response's head.
@@ -103,7 +128,7 @@ final class Attempt {
             facts.tls = secured.filter.session.version
             exchange.record.trust = secured.trust
         }
-        try adapted.begin(on: upstream, options())
+        try sendHead(over: upstream)
         try startUpload(to: upstream)
         exchange.note(.sent(upstream))
     }
@@ -124,7 +149,7 @@ final class Attempt {
         // A reset stream shows that its connection is alive.
         let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
         if upstream.reset == .http11Required {
-            exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
+            exchange.resources.pool.streams.remember(hop, wantsHTTP1: true)
         }
         return isStale ? error.onReusedConnection : error
     }
@@ -183,14 +208,14 @@ final class Attempt {
 
     private func noteSpan() {
         guard let span, let trace = exchange.trace, trace.isSampled else { return }
-        let now = exchange.slot.loop.now
+        let now = exchange.now
         facts.span = AttemptSpan(span, begun: trace.wall(begun), ended: trace.wall(now))
     }
 
     /// Notes the wait before the attempt began, in microseconds.
     func noteWait(_ microseconds: UInt64) {
         guard microseconds > 0 else { return }
-        waitBegun = exchange.slot.loop.now &- microseconds
+        waitBegun = exchange.now &- microseconds
         var timing = facts.timing
         timing.blocked = Int64(clamping: microseconds)
         facts.timing = timing
@@ -216,45 +241,6 @@ final class Attempt {
         facts.goAway = upstream.goAway
     }
 
-    /// The framing of the body; the length of a compressed one is unknown.
-    private var framing: BodyFraming {
-        adapted.request.coding == nil ? exchange.framing : .chunked
-    }
-
-    /// The target as a parent proxy sees it.
-    private var target: String {
-        if exchange.request.method == .connect { return adapted.origin.hostAndPort }
-        return "\(adapted.origin.scheme.name)://\(adapted.origin.authority)\(adapted.head.pathText)"
-    }
-
-    private func options() -> RequestOptions {
-        let isConnect = exchange.request.method == .connect
-        var toOrigin = true
-        var proxyAuthorization: String?
-        if case .parent(let parent) = adapted.hop {
-            toOrigin = false
-            proxyAuthorization = exchange.resources.shared.parentCredentials.field(
-                for: parent.proxy,
-                method: adapted.head.method,
-                uri: target
-            )
-        }
-        // In one expression: changing it afterwards would copy it.
-        return RequestOptions(
-            target: isConnect
-                ? .authority : toOrigin ? .origin : .absolute(adapted.origin.scheme),
-            authority: isConnect ? adapted.origin.hostAndPort : adapted.origin.authority,
-            framing: framing,
-            via: exchange.snapshot.via(
-                received: exchange.request.version,
-                exchange.resources.shared.via
-            ),
-            acceptsTrailers: exchange.acceptsTrailers,
-            upgrade: exchange.wishes.upgrade,
-            proxyAuthorization: proxyAuthorization
-        )
-    }
-
     // MARK: Sending
 
     private var hasConsumedBody: Bool {
@@ -263,7 +249,7 @@ final class Attempt {
 
     /// Sends head and body; holds back a body that waits for 100 (Continue).
     private func startUpload(to upstream: any Upstream) throws(LupinError) {
-        sentAt = exchange.slot.loop.now
+        sentAt = exchange.now
         // There is no body, or a tunnel follows: only the head is sent.
         if exchange.framing.isEmpty, try upstream.requestBody.flush() { return }
         // A client that sends its body at once does not wait, even with Expect.
@@ -279,7 +265,7 @@ final class Attempt {
     private func beginUpload(to upstream: any Upstream) throws(LupinError) {
         var source = exchange.requestBody
         if let earlier { source = ReplayedBody(earlier, then: source) }
-        if let coding = adapted.request.coding, !exchange.framing.isEmpty {
+        if let coding, !exchange.framing.isEmpty {
             // Weak: the relay of the exchange holds the body, and the body this closure.
             let body = try CompressedBody(source, coding) { [weak exchange] in
                 exchange?.slot.loop.later { exchange?.pumpBodies() }
@@ -318,24 +304,19 @@ final class Attempt {
         exchange.pumpBodies()
     }
 
-    /// The fields that describe the body as it is sent.
-    private var sentFields: FieldSection {
-        var fields = adapted.head.fields
-        if let coding = adapted.request.coding {
-            fields.set(name: "Content-Encoding", value: coding.token)
-        }
-        return fields
-    }
-
     /// Whether the body may have to be sent again.
     private func mayComeBack(_ upstream: any Upstream) -> Bool {
         // An origin may refuse a stream unread at any time, whatever the method.
         if upstream.version == .http2 || exchange.mayRepeatBody
-            || adapted.hop.parent?.userinfo != nil
+            || hop.parent?.userinfo != nil
         {
             return true
         }
-        let policy = exchange.plan?.retry ?? .safe
+        // Without a rule nothing that was sent is repaired, and idempotent methods are repeated.
+        // `RetryPolicy.safe` isn't asked: that would be a look into sets for every body.
+        guard let policy = exchange.plan?.retry else {
+            return upstream.isReused && exchange.request.method.isIdempotent
+        }
         // Even for a method that is not repeated: 421 and 425 mean that nothing was processed.
         if policy.repairsWhatWasSent { return true }
         return upstream.isReused
@@ -351,7 +332,7 @@ final class Attempt {
         let expectDeadline = exchange.slot.loop.deadline(in: exchange.waits.expect)
         var rate = UploadRate(
             exchange.waits.minRateBytesPerSecond,
-            now: exchange.slot.loop.now
+            now: exchange.now
         )
         while true {
             if let response = try receive(from: upstream) { return response }
@@ -365,7 +346,7 @@ final class Attempt {
             let woken = await exchange.slot.park(for: reasons, until: deadline)
             exchange.pumpThrottled()
             try checkClient(woken)
-            let now = exchange.slot.loop.now
+            let now = exchange.now
             if holdsBody, now >= expectDeadline || exchange.downstream.hasBodyWaiting {
                 // RFC 9110 §10.1.1: a client need not wait for ever, and neither do we.
                 holdsBody = false
@@ -384,7 +365,7 @@ final class Attempt {
     /// - Throws: Also when the rest of the request's body will never come.
     func receive(from upstream: any Upstream) throws(LupinError) -> ParsedResponse? {
         while let response = try upstream.nextHead() {
-            if !response.isInterim { return try received(response) }
+            if !response.isInterim { return try received(response, from: upstream) }
             try count(interim: response.head)
             if response.head.status == 100, holdsBody {
                 holdsBody = false
@@ -398,24 +379,27 @@ final class Attempt {
         return nil
     }
 
-    private func received(_ response: ParsedResponse) throws(LupinError) -> ParsedResponse {
+    private func received(
+        _ response: ParsedResponse,
+        from upstream: any Upstream
+    ) throws(LupinError) -> ParsedResponse {
         // The coding would be dropped with Transfer-Encoding and the client would not know.
         guard !response.hasForeignCoding else {
             throw LupinError(
                 .httpResponseTransferCoding,
-                host: adapted.hop.text,
+                host: hop.text,
                 detail: "The response has a transfer coding other than chunked."
             )
         }
         // The body may break off while it is inspected.
         hasSentBytes = true
-        let now = exchange.slot.loop.now
+        let now = exchange.now
         // Changed aside: a change in place is checked for exclusive access.
         var timing = facts.timing
         timing.wait = Int64(now &- max(sentAt, lastUpload))
         timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
         facts.timing = timing
-        if let upstream = exchange.upstream { observe(upstream) }
+        observe(upstream)
         exchange.note(.response(response.head.status))
         return response
     }
@@ -433,7 +417,7 @@ final class Attempt {
         guard interimBytes > exchange.snapshot.limits.headerBytes else { return }
         throw LupinError(
             .httpProtocolError,
-            host: adapted.hop.text,
+            host: hop.text,
             detail: "The interim responses are longer than limits.header_bytes allows a head to be."
         )
     }
@@ -470,8 +454,8 @@ final class Attempt {
     }
 
     private func timeout() -> LupinError {
-        let host = adapted.hop.text
-        let now = exchange.slot.loop.now
+        let host = hop.text
+        let now = exchange.now
         if let upload = exchange.upload, !upload.isOver, now < exchange.attemptDeadline {
             if upload.waitsForSource {
                 let detail = "The request body stood still for timeouts.idle."

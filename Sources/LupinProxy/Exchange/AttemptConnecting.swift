@@ -8,24 +8,24 @@ extension Attempt {
     func connect() async throws(LupinError) -> any Upstream {
         let pool = exchange.resources.pool
         // HTTP/2 is agreed upon in TLS, so clear text has nothing to share or to offer.
-        let isSecure = adapted.hop.isSecure
+        let isSecure = hop.isSecure
         if isSecure, !wantsOwnConnection, let stream = try await sharedStream() { return stream }
         let protocols = isSecure ? offered : nil
         // Exchanges that wait for a shareable connection wait for this one.
-        let isShared = isSecure && pool.streams.beginDial(adapted.hop, wants: protocols)
+        let isShared = isSecure && pool.streams.beginDial(hop, wants: protocols)
         var isConnected = false
-        defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
+        defer { if isShared { pool.streams.endDial(hop, isConnected: isConnected) } }
         // After a failure a new connection is made: its cause may have closed all idle ones.
         if !wantsOwnConnection, exchange.attempts.last?.error == nil, let pooled = pooled() {
             isConnected = true
             return pooled
         }
         let notes = ConnectionNotes()
-        exchange.note(.connecting(adapted.hop))
+        exchange.note(.connecting(hop))
         do throws(DialFailure) {
             let connected = try await exchange.connect(
-                to: adapted.hop,
-                isHostFromFile: adapted.isHostFromFile,
+                to: hop,
+                isHostFromFile: isHostFromFile,
                 protocols: protocols,
                 noting: notes
             )
@@ -34,7 +34,7 @@ extension Attempt {
             switch connected {
             case .http1(let connection):
                 connection.reach = reach(of: connection.peer)
-                if protocols == nil { pool.streams.remember(adapted.hop, wantsHTTP1: false) }
+                if protocols == nil { pool.streams.remember(hop, wantsHTTP1: false) }
                 return connection
             case .http2(let connection):
                 connection.reach = reach(of: connection.peer)
@@ -51,13 +51,13 @@ extension Attempt {
     /// A connection for a first attempt, if one is available without a wait.
     func connectAtOnce() -> (any Upstream)? {
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(adapted.hop) else { return pooled() }
-        while let shared = streams.connection(to: adapted.hop, forWebSocket: false) {
+        guard streams.mayShare(hop) else { return pooled() }
+        while let shared = streams.connection(to: hop, forWebSocket: false) {
             if isDelicate { shared.link.look() }
             guard shared.link.isOpen else { continue }
             return mayUse(shared) && !shared.isDoubtful ? shared.lease() : nil
         }
-        return streams.isDialing(adapted.hop) ? nil : pooled()
+        return streams.isDialing(hop) ? nil : pooled()
     }
 
     /// Whether the request can't be sent twice: it must not be lost on a connection that the origin
@@ -68,17 +68,21 @@ extension Attempt {
 
     /// An idle connection that the request may use.
     private func pooled() -> UpstreamHTTP1? {
-        let pool = exchange.resources.pool
-        guard
-            let pooled = pool.lease(
-                for: adapted.hop,
-                known: adapted.target,
-                asksKernel: isDelicate
-            )
-        else { return nil }
+        let pooled =
+            switch sent {
+            case .asItCame(let target):
+                exchange.resources.lease(directlyTo: target, asksKernel: isDelicate)
+            case .adapted(let adapted):
+                exchange.resources.lease(
+                    for: adapted.hop,
+                    known: adapted.target,
+                    asksKernel: isDelicate
+                )
+            }
+        guard let pooled else { return nil }
         pooled.reach = current(pooled.reach, at: pooled.peer)
         if mayUse(pooled.reach, at: pooled.peer) { return pooled }
-        pool.keep(pooled)
+        exchange.resources.pool.keep(pooled)
         return nil
     }
 
@@ -98,14 +102,14 @@ extension Attempt {
     ///
     /// An upgrade needs HTTP/1.1, and some origins demand it.
     private var offered: [String]? {
-        exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(adapted.hop)
+        exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(hop)
             ? ["http/1.1"] : nil
     }
 
     /// A stream of a shared connection; nil when there is none and none is being made.
     private func sharedStream() async throws(LupinError) -> UpstreamStream? {
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(adapted.hop) else { return nil }
+        guard streams.mayShare(hop) else { return nil }
         let upgrade = exchange.wishes.upgrade
         if let upgrade {
             // Without its key the client could not verify that the WebSocket begins.
@@ -117,10 +121,10 @@ extension Attempt {
             exchange.slot.loop.deadline(in: exchange.waits.connect),
             exchange.attemptDeadline
         )
-        let failures = streams.failures(at: adapted.hop)
+        let failures = streams.failures(at: hop)
         while true {
             while let connection = streams.connection(
-                to: adapted.hop,
+                to: hop,
                 forWebSocket: upgrade != nil
             ) {
                 guard mayUse(connection) else { break }
@@ -130,17 +134,17 @@ extension Attempt {
             }
             // When a dial fails, all that wait connect for themselves, at once and not in a row.
             // A hedge does not wait for what the slow attempt waits for.
-            guard upgrade == nil, facts.cause != .hedge, streams.isDialing(adapted.hop),
-                streams.failures(at: adapted.hop) == failures
+            guard upgrade == nil, facts.cause != .hedge, streams.isDialing(hop),
+                streams.failures(at: hop) == failures
             else { return nil }
-            streams.wait(for: adapted.hop, in: exchange.slot)
+            streams.wait(for: hop, in: exchange.slot)
             let woken = await exchange.slot.park(
                 for: .answered | exchange.interruptions,
                 until: deadline
             )
-            streams.stopWaiting(for: adapted.hop, in: exchange.slot)
+            streams.stopWaiting(for: hop, in: exchange.slot)
             try checkInterruptions(woken)
-            if exchange.slot.loop.now >= deadline { return nil }
+            if exchange.now >= deadline { return nil }
         }
     }
 
@@ -153,14 +157,14 @@ extension Attempt {
         let waiting = exchange.resources.pool.streams
         connection.link.ping()
         while connection.link.isOpen, connection.isDoubtful {
-            waiting.wait(for: adapted.hop, in: exchange.slot)
+            waiting.wait(for: hop, in: exchange.slot)
             let woken = await exchange.slot.park(
                 for: .answered | exchange.interruptions,
                 until: deadline
             )
-            waiting.stopWaiting(for: adapted.hop, in: exchange.slot)
+            waiting.stopWaiting(for: hop, in: exchange.slot)
             try checkInterruptions(woken)
-            if exchange.slot.loop.now >= deadline { break }
+            if exchange.now >= deadline { break }
         }
         return connection.link.isOpen && !connection.isDoubtful
     }
@@ -184,7 +188,7 @@ extension Attempt {
         return !isDenied(
             peer,
             to: exchange.client.address,
-            isHostFromFile: adapted.isHostFromFile
+            isHostFromFile: isHostFromFile
         )
     }
 
@@ -201,11 +205,11 @@ extension Attempt {
         to client: IPAddress,
         isHostFromFile: Bool
     ) -> Bool {
-        guard let peer, !adapted.hop.isThroughParent else { return false }
+        guard let peer, !hop.isThroughParent else { return false }
         let denial = exchange.snapshot.access.denial(
             of: peer.address,
             port: peer.port,
-            host: adapted.hop.host,
+            host: hop.host,
             client: client,
             isHostFromFile: isHostFromFile
         )

@@ -166,7 +166,7 @@ extension Exchange {
         as fixed: AdaptedRequest?,
         prepared: AdaptedRequest?
     ) async throws(LupinError) -> Attempt {
-        let began = slot.loop.now
+        let began = now
         if next.delay > .zero { try await pause(next.delay) }
         var adapted: AdaptedRequest
         if let prepared {
@@ -190,7 +190,7 @@ extension Exchange {
         }
         let attempt = try attempt(adapted, because: next.cause, replay: next.replay)
         note(.adapted(adapted))
-        attempt.noteWait(slot.loop.now &- began)
+        attempt.noteWait(now &- began)
         return attempt
     }
 

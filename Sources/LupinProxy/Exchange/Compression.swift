@@ -65,10 +65,10 @@ extension Exchange {
         _ attempt: Attempt
     ) async throws(LupinError) -> Verdict? {
         let response = obtained.response
-        guard let step = plan?.compress, attempt.adapted.request.coding != nil,
+        guard let step = plan?.compress, attempt.coding != nil,
             step.isRefusal(status: response.status, fields: response.head.fields)
         else { return nil }
-        resources.shared.compressionRefusals.note(attempt.adapted.origin, now: slot.loop.now)
+        resources.shared.compressionRefusals.note(attempt.origin, now: slot.loop.now)
         guard attempt.isReplayable else { return .deliver(reason: "the body was not kept") }
         return .again(
             .retry,

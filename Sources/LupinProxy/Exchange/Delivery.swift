@@ -48,7 +48,7 @@ extension Exchange {
         var body = ResponseBody(
             framing: framing,
             contentLength: contentLength,
-            via: snapshot.via(received: head.version, resources.shared.via),
+            via: via(received: head.version),
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
             // A response may precede the end of the request: the client may never send the rest.
             closes: resources.isDraining || !isUploadDone
@@ -67,7 +67,7 @@ extension Exchange {
     /// Begins the response for the client.
     func stage(_ head: consuming ResponseHead, _ body: ResponseBody) -> any BodySink {
         let sink = throttled(downstream.begin(head, body), .down)
-        record.response = head
+        record.response = consume head
         return captured(sink, .response, record.response?.fields ?? FieldSection())
     }
 
@@ -129,7 +129,7 @@ extension Exchange {
         from source: any BodySource,
         to sink: any BodySink
     ) throws(LupinError) -> BodyRelay? {
-        deliveryBegun = slot.loop.now
+        deliveryBegun = now
         let passage = try passAtOnce(from: source, to: sink)
         isDelivered = passage == .sent
         if isDelivered {
@@ -169,7 +169,7 @@ extension Exchange {
 
     /// Notes how long receiving the body took.
     private func noteReceived() {
-        if upstream != nil { received = Int64(slot.loop.now &- deliveryBegun) }
+        if upstream != nil { received = Int64(now &- deliveryBegun) }
     }
 
     /// Sends a body that has come already together with its head.
@@ -206,7 +206,7 @@ extension Exchange {
         if woken.meets(.cut) { throw .stopping }
         if downstream.isClientGone { throw .clientGone }
         if let failure = uploadFailure { throw failure }
-        let now = slot.loop.now
+        let now = self.now
         let isIdle = now &- lastActivity(of: relay) >= waits.idle
         if isIdle || now >= totalDeadline {
             throw LupinError(

@@ -41,6 +41,11 @@ final class Exchange: Rostered {
         get { ownWaits ?? snapshot.waits }
         set { ownWaits = newValue }
     }
+    /// Whether no timeout can expire before the exchange is certain to have a task.
+    var isPatient: Bool {
+        // Not by `waits`, which would count a reference.
+        if let ownWaits { ownWaits.isPatient } else { snapshot.waits.isPatient }
+    }
     /// When `timeouts.total` expires, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
     /// When `retry.per_try` expires for the attempt under way.
@@ -113,40 +118,43 @@ final class Exchange: Rostered {
         _ enclosure: Enclosure?,
         bytesBefore: UInt64
     ) {
+        // What is asked of a parameter comes before the parameter is stored: stored where it is
+        // used last, it is moved, and no reference is counted.
+        if let request {
+            self.request = request.takeHead()
+            framing = request.framing
+            expectsContinue = request.expectsContinue
+            acceptsTrailers = request.acceptsTrailers
+            hasRequest = true
+        } else {
+            self.request = RequestHead()
+            framing = .none
+            expectsContinue = false
+            acceptsTrailers = false
+            hasRequest = false
+        }
+        begun = resources.now
+        // Its members are set here: an initializer that took them would return a copy.
+        record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
+        if enclosure != nil { record.mode = .intercept }
+        record.rules.version = snapshot.version
+        record.headers = snapshot.headers
+        logLevel = snapshot.logLevel
+        self.bytesBefore = (bytesBefore, downstream.bytesSent)
         self.client = client
         self.downstream = downstream
         self.slot = slot
         self.resources = resources
         self.snapshot = snapshot
         self.enclosure = enclosure
-        if let request {
-            self.request = request.takeHead()
-            framing = request.framing
-            expectsContinue = request.expectsContinue
-            acceptsTrailers = request.acceptsTrailers
-        } else {
-            self.request = RequestHead()
-            framing = .none
-            expectsContinue = false
-            acceptsTrailers = false
-        }
-        logLevel = snapshot.logLevel
-        begun = resources.loop.now
-        self.bytesBefore = (bytesBefore, downstream.bytesSent)
-        // Its members are set here: an initializer that took them would return a copy.
-        record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
-        if enclosure != nil { record.mode = .intercept }
-        record.rules.version = snapshot.version
-        record.headers = snapshot.headers
-        hasRequest = request != nil
     }
 
     /// The point where a task takes the exchange over.
     enum Entry {
         /// Nothing was done yet; with an authenticator the client must authenticate.
         case request(behind: Authenticator?)
-        /// The target of the request is known.
-        case target(Target)
+        /// lupin answers itself.
+        case own(OwnAnswer)
         /// The rules were matched.
         case match(KnownTarget)
         /// An attempt has begun.
@@ -156,10 +164,18 @@ final class Exchange: Rostered {
         case failure(LupinError)
     }
 
+    /// Microseconds of the loop's clock, as of this batch of events.
+    @inline(never) var now: UInt64 { resources.now }
+
+    /// lupin's member of Via for a message; nil when the settings turn Via off.
+    func via(received version: ProtocolVersion) -> ViaMember? {
+        snapshot.addsVia ? resources.via(version) : nil
+    }
+
     /// Registers the exchange as under way.
     func enter() {
         downstream.attach(self)
-        resources.live.add(self)
+        resources.add(self)
     }
 
     /// Runs the exchange to its end and writes its record.
@@ -169,9 +185,15 @@ final class Exchange: Rostered {
             case .request(let authenticator):
                 if let authenticator { try await authenticate(at: authenticator) }
                 try adoptProtocol()
-                if try await serve(try admit()) == .enclose { return .enclose }
-            case .target(let target):
-                if try await serve(target) == .enclose { return .enclose }
+                var own: OwnAnswer?
+                if let known = try admit(&own) {
+                    record.origin = known.origin
+                    match(known)
+                    if try await serve(known) == .enclose { return .enclose }
+                } else if let own {
+                    try await answer(own)
+                }
+            case .own(let own): try await answer(own)
             case .match(let known):
                 if try await serve(known) == .enclose { return .enclose }
             case .attempt(let begun, let known): try await forward(to: known, goingOnWith: begun)
@@ -184,15 +206,9 @@ final class Exchange: Rostered {
         return finish()
     }
 
-    private func serve(_ target: Target) async throws(LupinError) -> Ending {
-        guard case .elsewhere(let known) = target else {
-            if case .own = target { record.origin = ownOrigin }
-            try await answerItself(target)
-            return .keep
-        }
-        record.origin = known.origin
-        match(known)
-        return try await serve(known)
+    private func answer(_ own: OwnAnswer) async throws(LupinError) {
+        if case .page = own { record.origin = ownOrigin }
+        try await answerItself(own)
     }
 
     /// Does what the rules say; returns `.enclose` when it continues inside a CONNECT.
@@ -402,16 +418,19 @@ final class Exchange: Rostered {
         self.upstream = nil
     }
 
-    /// Releases the connection at the end.
-    func releaseUpstream() {
+    /// Releases the exchange's connection at the end.
+    func release(_ upstream: any Upstream) {
         let isDownloadComplete =
             (filling ?? download).map { $0.state == .finished } ?? isDelivered
-        passUpstreamOn(isResponseComplete: isDownloadComplete)
+        passOn(upstream, isResponseComplete: isDownloadComplete)
     }
 
     /// Releases the connection: it is kept in the pool if the exchange on it ended cleanly.
     func passUpstreamOn(isResponseComplete: Bool) {
-        guard let upstream else { return }
+        if let upstream { passOn(upstream, isResponseComplete: isResponseComplete) }
+    }
+
+    private func passOn(_ upstream: any Upstream, isResponseComplete: Bool) {
         // A body that was announced but never requested is still due on the connection.
         let isUploadComplete = upload.map { $0.state == .finished } ?? framing.isEmpty
         guard record.outcome == .ok, isUploadComplete, isResponseComplete else {
@@ -425,34 +444,6 @@ final class Exchange: Rostered {
     private func countUpstreamBytes(_ upstream: any Upstream) {
         record.bytes.upstreamIn &+= upstream.bytesReceived &- upstreamBytesBefore.received
         record.bytes.upstreamOut &+= upstream.bytesSent &- upstreamBytesBefore.sent
-    }
-}
-
-extension Exchange: ChannelPump {
-    /// Moves bodies while the task is parked, and the whole exchange when there is no task.
-    func channelIsReady(_ channel: Channel) {
-        pumpBodies()
-        if isUnattended { goOn() }
-    }
-
-    /// Moves all bytes that can move now, and the rest after other connections had their turn.
-    func pumpBodies() {
-        let isUploadResting = upload?.pump() ?? true
-        let isFillingResting = filling?.pump() ?? true
-        let isDownloadResting = download?.pump() ?? true
-        wakeForThrottle()
-        noteProgress()
-        if isUploadResting && isFillingResting && isDownloadResting { return }
-        // No event will announce bytes that have come already. Relays that have ended rest.
-        slot.loop.later { [self] in
-            resumeBodies()
-        }
-    }
-
-    /// Moves bodies that waited for another thread.
-    func resumeBodies() {
-        pumpBodies()
-        if isUnattended { goOn() }
     }
 }
 

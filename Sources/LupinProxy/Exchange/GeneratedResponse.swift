@@ -153,9 +153,9 @@ extension Exchange {
     }
 
     /// Answers a request that is for lupin itself, or that ends here.
-    func answerItself(_ target: Target) async throws(LupinError) {
-        switch target {
-        case .own(let path):
+    func answerItself(_ own: OwnAnswer) async throws(LupinError) {
+        switch own {
+        case .page(let path):
             // A probe for a running lupin is not logged.
             if request.fields.value(of: OwnPages.probe) != nil { record.isLogOff = true }
             let asHTML = ErrorBody.Form(acceptedBy: request.fields) == .html
@@ -168,7 +168,7 @@ extension Exchange {
             try await send(page)
         case .lastHop where request.method == .trace:
             try await send(OwnPages.trace(of: request))
-        case .lastHop, .elsewhere:
+        case .lastHop:
             var response = GeneratedResponse(status: 204)
             response.head.fields.add(
                 name: "Allow",

@@ -199,10 +199,9 @@ final class HedgedAttempt {
     /// Moves attempt and connection to the exchange that it ran for.
     func handOver() -> Attempt {
         state = .cancelled
-        attempt.move(to: outer)
         outer.takeUpstream(of: inner)
         outer.record.trust = inner.record.trust
-        return attempt
+        return Attempt(attempt, movedTo: outer)
     }
 
     private func run(at begin: UInt64) async {
@@ -212,7 +211,7 @@ final class HedgedAttempt {
             if await slot.park(for: .cut, until: begin).meets(.cut) { return }
         }
         guard case .waiting = state,
-            outer.refusal(ofRetryAt: attempt.adapted.origin) == nil
+            outer.refusal(ofRetryAt: attempt.origin) == nil
         else { return }
         state = .running
         attempt.noteWait(attempt.elapsed)

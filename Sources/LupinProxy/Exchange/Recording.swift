@@ -6,15 +6,18 @@ import LupinWire
 extension Exchange {
     /// Completes the record, hands it to the log and returns what happens to the connection.
     func finish() -> Ending {
+        // Read once: a member that may change is counted whenever it is read.
+        let (downstream, lastUpstream) = (downstream, upstream)
         downstream.attach(nil)
-        resources.live.remove(self)
-        let lastUpstream = upstream
-        if let upstream { noteEnd(of: upstream) }
-        releaseUpstream()
+        resources.remove(self)
+        if let lastUpstream {
+            noteEnd(of: lastUpstream)
+            release(lastUpstream)
+        }
         // Moved out: it is filled and handed over without copying its parts.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
-        complete(&finished)
+        complete(&finished, downstream)
         noteEnd(of: finished)
         let outcome = finished.outcome
         let rule = snapshot.labels.number(of: plan)
@@ -29,7 +32,7 @@ extension Exchange {
         let isDue = finished.isDue
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
-            resources.history.append(&finished, &fields, changed: sent)
+            resources.remember(&finished, &fields, changed: sent)
         }
         // This memory, or what came back for it, serves the connection's next request.
         swap(&fields.request, &request.fields)
@@ -82,7 +85,7 @@ extension Exchange {
     }
 
     /// Adds the members of the record that are known only at the end.
-    private func complete(_ record: inout ExchangeRecord) {
+    private func complete(_ record: inout ExchangeRecord, _ downstream: any Downstream) {
         if hasRequest {
             record.version = request.version
             if let clientRequest {
@@ -120,6 +123,6 @@ extension Exchange {
         if isDelivered || download != nil, !isTunnel {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
         }
-        record.timing.total = Int64(resources.loop.now &- begun)
+        record.timing.total = Int64(now &- begun)
     }
 }

@@ -16,7 +16,7 @@ extension Exchange {
         // Changes that steps made to the URL are included, changes to fields are not.
         var sent = request
         sent.pathAndQuery = sent.fields.store(attempt.adapted.head.pathText)
-        let origin = attempt.adapted.origin
+        let origin = attempt.origin
         let decision = policy.decide(
             response: response.head,
             request: sent,

@@ -61,7 +61,7 @@ extension Exchange {
             attempt.close(error: error, decision: .giveUp, reason: reason)
             throw error.withRoutes
         case .doNotRetryWithError(let other):
-            let isLate = other as? LupinError == .totalTimeIsOver(attempt.adapted.origin)
+            let isLate = other as? LupinError == .totalTimeIsOver(attempt.origin)
             let reason = isLate ? Self.noTimeIsLeft : Self.retrierSaidSo
             attempt.close(error: error, decision: .giveUp, reason: reason)
             throw .said(byRetrier: other)
@@ -159,7 +159,7 @@ extension Exchange {
         case .retryWithDelay(let delay, _): wait = delay
         case .doNotRetry, .doNotRetryWithError: return result
         }
-        let origin = attempt.adapted.origin
+        let origin = attempt.origin
         if slot.loop.deadline(in: wait) >= totalDeadline {
             // The last response is better than none.
             guard error != nil else {
@@ -174,7 +174,7 @@ extension Exchange {
             attempt.observeUpstream()
             dropUpstream()
             let deadline = slot.loop.deadline(in: window * 2)
-            while case .spent? = refusal, slot.loop.now < deadline {
+            while case .spent? = refusal, now < deadline {
                 try await pause(Self.budgetPause)
                 refusal = self.refusal(ofRetryAt: origin)
             }
@@ -190,7 +190,7 @@ extension Exchange {
         guard let policy = plan?.retry, policy.budget != nil || policy.circuit != nil else {
             return nil
         }
-        let now = slot.loop.now
+        let now = self.now
         return resources.shared.health.record(of: origin, now: now).use { health in
             if let circuit = policy.circuit, health.isOpen(circuit, now) {
                 let count = circuit.failures
@@ -216,7 +216,7 @@ extension Exchange {
         guard let plan, plan.countsAttempts else { return }
         // The client's leaving says nothing about the host.
         if let failure, failure.isOurs { return }
-        let now = slot.loop.now
+        let now = self.now
         let isFailure = failure != nil || plan.isFailure(status)
         let isRequest = attempt.facts.cause.isRequest
         let elapsed = plan.hedge != nil && failure == nil ? attempt.elapsed : nil
@@ -238,8 +238,8 @@ extension Exchange {
     /// Waits while only the replay is held.
     func pause(_ time: Duration) async throws(LupinError) {
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
-        while slot.loop.now < deadline { try await park(for: [], until: deadline) }
-        if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
+        while now < deadline { try await park(for: [], until: deadline) }
+        if now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
     /// Waits for a network if the machine has none: Alamofire's `OfflineRetrier`.
@@ -252,15 +252,15 @@ extension Exchange {
             !retry.hasWaitedForNetwork, error.isOffline
         else { return nil }
         retry.hasWaitedForNetwork = true
-        let began = slot.loop.now
+        let began = now
         let deadline = min(slot.loop.deadline(in: plan.retry.offlineWait), totalDeadline)
         let waiters = resources.networkWaiters
         waiters.add(slot)
         defer { waiters.remove(slot) }
-        while slot.loop.now < deadline {
+        while now < deadline {
             try await park(for: .answered, until: deadline)
             guard NetworkRoutes.hasDefault() else { continue }
-            let waited = UnitText.duration(Int64((slot.loop.now &- began) / 1000))
+            let waited = UnitText.duration(Int64((now &- began) / 1000))
             return "the network is back after \(waited)"
         }
         return nil

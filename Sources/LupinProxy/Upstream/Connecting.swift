@@ -218,7 +218,7 @@ extension Exchange {
             uri: origin.hostAndPort
         )
         // Via lets a chain of proxies detect that it leads back here.
-        options.via = snapshot.via(received: request.version, resources.shared.via)
+        options.via = via(received: request.version)
         link.begin(head, options)
         _ = try link.requestBody.flush()
         let deadline = min(slot.loop.deadline(in: waits.connect), attemptDeadline)

@@ -66,7 +66,7 @@ extension Exchange {
     /// Whether a parent proxy's 407 can be answered; at most once per exchange.
     func answersParent(_ response: ParsedResponse, _ attempt: Attempt) -> Bool {
         guard response.status == 407, !hasAnsweredParent, attempt.isReplayable,
-            let parent = attempt.adapted.hop.parent,
+            let parent = attempt.hop.parent,
             resources.shared.parentCredentials.challenged(by: parent, response.head)
         else { return false }
         hasAnsweredParent = true

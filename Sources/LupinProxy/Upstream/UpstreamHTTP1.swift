@@ -24,9 +24,7 @@ final class UpstreamHTTP1: Upstream {
     private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
-    private let limits: HTTP1Limits
-    // Lazy, since a tunnel's connection needs none.
-    private lazy var parser = ResponseParser(limits: limits)
+    private let parser: ResponseParser
     private var method = Method.get
     /// The response allows the connection to be kept.
     private(set) var mayPersist = false
@@ -44,7 +42,7 @@ final class UpstreamHTTP1: Upstream {
         self.secured = secured
         reader = HTTP1BodyReader(channel, side: .upstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .upstream)
-        self.limits = limits
+        parser = ResponseParser(limits: limits)
     }
 
     var peer: SocketAddress? { channel.peer }
@@ -77,17 +75,18 @@ final class UpstreamHTTP1: Upstream {
         method = head.method
         mayPersist = false
         responseHasBegun = false
-        channel.stage { RequestSerializer.append(head, options, to: &$0) }
+        var bytes = channel.takeStaged()
+        RequestSerializer.append(head, options, to: &bytes)
+        channel.putStaged(consume bytes)
         writer.begin(options.framing, sendsTrailers: true)
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
-        let parser = parser
         while true {
             if !input.isEmpty {
                 responseHasBegun = true
-                input.discard(try feed(parser))
-                if parser.isComplete { return take(from: parser) }
+                input.discard(try feed())
+                if parser.isComplete { return take() }
             }
             switch try receive() {
             case .bytes: continue
@@ -130,7 +129,7 @@ final class UpstreamHTTP1: Upstream {
     /// other end of a tunnel would take it for a regular end.
     func abort() { channel.close(reset: true) }
 
-    private func feed(_ parser: ResponseParser) throws(LupinError) -> Int {
+    private func feed() throws(LupinError) -> Int {
         let input = input
         do throws(MessageProblem) {
             return try parser.feed(input.bytes, requestMethod: method)
@@ -151,7 +150,7 @@ final class UpstreamHTTP1: Upstream {
         }
     }
 
-    private func take(from parser: ResponseParser) -> ParsedResponse {
+    private func take() -> ParsedResponse {
         let response = parser.take()
         if !response.isInterim {
             mayPersist = response.keepAlive

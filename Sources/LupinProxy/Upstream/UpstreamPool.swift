@@ -52,6 +52,14 @@ final class UpstreamPool {
         return lease(from: shelf, asksKernel: asksKernel)
     }
 
+    /// The same for the direct way to `target`.
+    func lease(directlyTo target: KnownTarget, asksKernel: Bool) -> UpstreamHTTP1? {
+        if let shelf = target.shelf, shelf.isListed {
+            return lease(from: shelf, asksKernel: asksKernel)
+        }
+        return lease(for: target.directHop, known: target, asksKernel: asksKernel)
+    }
+
     private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
         // The caller attaches itself as the connection's pump before it waits for anything.
         while let connection = shelf.top.take() {

@@ -120,7 +120,12 @@ extension HeadScanner {
             used.lines.capacity <= 64
         else { return }
         used.removeAll()
-        fields = used
+        swap(&fields, &used)
+    }
+
+    /// Releases the memory kept for the next head, unless that has begun.
+    mutating func rest() {
+        if fields.storage.isEmpty { fields = FieldSection() }
     }
 }
 

@@ -9,10 +9,19 @@ package import LupinCore
     package let receivedProtocol: ProtocolVersion
     /// The name of this proxy, such as `lupin-1f2e3d4c`.
     package let pseudonym: String
+    /// The whole field line with its CRLF.
+    let line: [UInt8]
 
     package init(_ receivedProtocol: ProtocolVersion, pseudonym: String) {
         self.receivedProtocol = receivedProtocol
         self.pseudonym = pseudonym
+        let version =
+            switch receivedProtocol {
+            case .http10: "1.0"
+            case .http11: "1.1"
+            case .http2: "2"
+            }
+        line = Array("Via: \(version) \(pseudonym)\r\n".utf8)
     }
 }
 
@@ -64,13 +73,8 @@ extension HeadCursor {
     }
 
     mutating func appendVia(_ via: ViaMember) {
-        switch via.receivedProtocol {
-        case .http10: append("Via: 1.0 " as StaticString)
-        case .http11: append("Via: 1.1 " as StaticString)
-        case .http2: append("Via: 2 " as StaticString)
-        }
-        append(via.pseudonym)
-        appendLineEnd()
+        let line = via.line
+        append(line.span)
     }
 
     /// Appends the lines that are not hop-by-hop and whose names are not in `left`.

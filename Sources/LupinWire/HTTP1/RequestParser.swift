@@ -117,6 +117,9 @@ package final class RequestParser {
     /// Takes ownership of the memory of unused fields, for a later head.
     package func recycle(_ fields: consuming FieldSection) { unsafe scanner.recycle(fields) }
 
+    /// Releases the memory kept for the next head, which may be far away.
+    package func rest() { unsafe scanner.rest() }
+
     private func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         var i = 0
         while i < bytes.count {
@@ -151,17 +154,32 @@ extension RequestParser {
         let parsed = unsafe parsed
         emptyLines = 0
         let line = unsafe scanner.startLine
-        let fields = unsafe scanner.takeFields()
-        try parsed.interpret(line, fields)
+        var fields = unsafe scanner.takeFields()
+        try parsed.interpret(line, &fields)
         isWhole = true
         isUnderWay = false
     }
 }
 
 extension ParsedRequest {
+    /// Interprets the parts of the head, and moves the fields into it.
     fileprivate func interpret(
         _ line: HeadScanner.StartLine,
-        _ fields: consuming FieldSection
+        _ fields: inout FieldSection
+    ) throws(MessageProblem) {
+        var head = RequestHead()
+        try interpret(line, fields, into: &head)
+        swap(&head.fields, &fields)
+        if head.startsWithQuery { head.supplyPath() }
+        // Safety: nothing is called during the swap.
+        unsafe swap(&contents, &head)
+    }
+
+    /// Sets everything of the head but its fields, which the ranges in it refer to.
+    private func interpret(
+        _ line: HeadScanner.StartLine,
+        _ fields: borrowing FieldSection,
+        into head: inout RequestHead
     ) throws(MessageProblem) {
         let storage = fields.storage.span
         let minor: UInt8 = storage[line.end - 1] == 0x30 ? 0 : 1
@@ -186,7 +204,6 @@ extension ParsedRequest {
             expectsContinue: notes.expectsContinue,
             acceptsTrailers: notes.acceptsTrailers
         )
-        var head = RequestHead()
         head.method = method
         head.methodRange = ByteRange(start: 0, count: line.firstSpace)
         head.version = minor == 0 ? .http10 : .http11
@@ -194,11 +211,6 @@ extension ParsedRequest {
         head.scheme = target.scheme
         head.authority = target.authority.moved(by: targetStart)
         head.pathAndQuery = target.path.moved(by: targetStart)
-        let startsWithQuery = !target.path.isEmpty && targetBytes[target.path.lowerBound] == 0x3F
-        head.fields = fields
-        if startsWithQuery { head.supplyPath() }
-        // Safety: nothing is called during the swap.
-        unsafe swap(&contents, &head)
     }
 }
 
@@ -210,6 +222,11 @@ extension Range<Int> {
 }
 
 extension RequestHead {
+    /// Whether the target has a query and no path.
+    fileprivate var startsWithQuery: Bool {
+        !pathAndQuery.isEmpty && fields.storage[pathAndQuery.lowerBound] == 0x3F
+    }
+
     /// For `http://host?query` sets the path to `/` (RFC 9110 §4.2.3).
     fileprivate mutating func supplyPath() {
         let query = fields.storage[pathAndQuery.range]

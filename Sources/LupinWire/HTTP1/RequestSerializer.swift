@@ -77,7 +77,7 @@ package enum RequestSerializer {
             head.methodRange.isEmpty
             ? head.method.token.utf8.count : head.methodRange.range.count
         room += 2 * options.authority.utf8.count
-        room += options.via?.pseudonym.utf8.count ?? 0
+        room += options.via?.line.count ?? 0
         room += options.upgrade?.utf8.count ?? 0
         room += options.proxyAuthorization?.utf8.count ?? 0
         return room

@@ -105,8 +105,8 @@ package final class ResponseParser {
         if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedResponse() }
         let parsed = unsafe parsed
         let line = unsafe scanner.startLine
-        let fields = unsafe scanner.takeFields()
-        try parsed.interpret(line, fields, method)
+        var fields = unsafe scanner.takeFields()
+        try parsed.interpret(line, &fields, method)
         isWhole = true
         isUnderWay = false
     }
@@ -127,11 +127,26 @@ package final class ResponseParser {
 }
 
 extension ParsedResponse {
-    /// Interprets the parts of the head together, and detects all problems.
+    /// Interprets the parts of the head together, detects all problems, and moves the fields into
+    /// it.
     fileprivate func interpret(
         _ line: HeadScanner.StartLine,
-        _ fields: consuming FieldSection,
+        _ fields: inout FieldSection,
         _ method: Method
+    ) throws(MessageProblem) {
+        var head = ResponseHead()
+        try interpret(line, fields, method, into: &head)
+        swap(&head.fields, &fields)
+        // Safety: nothing is called during the swap.
+        unsafe swap(&contents, &head)
+    }
+
+    /// Sets everything of the head but its fields, which the ranges in it refer to.
+    private func interpret(
+        _ line: HeadScanner.StartLine,
+        _ fields: borrowing FieldSection,
+        _ method: Method,
+        into head: inout ResponseHead
     ) throws(MessageProblem) {
         let storage = fields.storage.span
         let status = StatusLine.status(storage)
@@ -157,12 +172,8 @@ extension ParsedResponse {
             contentLength: length,
             hasForeignCoding: isUntilClose && notes.codingLines > 0
         )
-        var head = ResponseHead()
         head.status = status
         head.reason = StatusLine.reason(lineEnd: line.end)
         head.version = minor == 0 ? .http10 : .http11
-        head.fields = fields
-        // Safety: nothing is called during the swap.
-        unsafe swap(&contents, &head)
     }
 }

@@ -62,7 +62,7 @@ package enum ResponseSerializer {
     ) -> Int {
         var room = 256 + head.fields.writtenBytes + head.reason.range.count
         room += options.date?.utf8.count ?? 0
-        room += options.via?.pseudonym.utf8.count ?? 0
+        room += options.via?.line.count ?? 0
         room += options.upgrade?.utf8.count ?? 0
         return room
     }

@@ -1,0 +1,30 @@
+// Moves the bodies of an exchange when events come.
+import LupinIO
+
+extension Exchange: ChannelPump {
+    /// Moves bodies while the task is parked, and the whole exchange when there is no task.
+    func channelIsReady(_ channel: Channel) {
+        pumpBodies()
+        if isUnattended { goOn() }
+    }
+
+    /// Moves all bytes that can move now, and the rest after other connections had their turn.
+    func pumpBodies() {
+        let isUploadResting = upload?.pump() ?? true
+        let isFillingResting = filling?.pump() ?? true
+        let isDownloadResting = download?.pump() ?? true
+        wakeForThrottle()
+        noteProgress()
+        if isUploadResting && isFillingResting && isDownloadResting { return }
+        // No event will announce bytes that have come already. Relays that have ended rest.
+        slot.loop.later { [self] in
+            resumeBodies()
+        }
+    }
+
+    /// Moves bodies that waited for another thread.
+    func resumeBodies() {
+        pumpBodies()
+        if isUnattended { goOn() }
+    }
+}
