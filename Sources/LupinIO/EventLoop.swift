@@ -18,6 +18,9 @@ package final class EventLoop {
     private var closed = (first: none, last: none)
     private var isStopping = false
     private var postponed: [() -> Void] = []
+    /// What is done before the loop waits.
+    private var departing: [() -> Void] = []
+    private var hasDeparting = false
     /// Channels whose bytes accumulate in the kernel.
     private var gathering: [Channel] = []
     /// Whether there is work that no event announces: postponed work, or a channel to poll.
@@ -55,6 +58,7 @@ package final class EventLoop {
         while true {
             executor.runReady()
             if isStopping { return }
+            if hasDeparting { runDeparting() }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
             for i in 0..<count {
@@ -79,6 +83,15 @@ package final class EventLoop {
     package func deadline(in microseconds: UInt64) -> UInt64 {
         let (deadline, isOverflow) = time.addingReportingOverflow(microseconds)
         return isOverflow ? .max : deadline
+    }
+
+    /// Runs `work` before the loop next waits for events, when no task has anything to do.
+    package func beforeWait(_ work: @escaping () -> Void) {
+        var works: [() -> Void] = []
+        swap(&works, &departing)
+        works.append(work)
+        swap(&works, &departing)
+        hasDeparting = true
     }
 
     /// Runs `work` after the next batch of events, so that others get their turn first.
@@ -205,6 +218,13 @@ package final class EventLoop {
         } else {
             entries[index].watcher?.wake(.ready)
         }
+    }
+
+    private func runDeparting() {
+        hasDeparting = false
+        var works: [() -> Void] = []
+        swap(&works, &departing)
+        for work in works { work() }
     }
 
     private func runPostponed() {

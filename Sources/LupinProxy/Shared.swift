@@ -172,11 +172,7 @@ final class Shared: Sendable {
 
     /// Redacts secrets in all output for the whole proxy, including secrets that came up at run
     /// time.
-    var redactor: Redactor {
-        var redactor = snapshot.redactor
-        for secret in secrets.all { redactor.add(secret: secret) }
-        return redactor
-    }
+    var redactor: Redactor { secrets.redactor(of: snapshot) }
 
     /// Tells the capture of the secrets and limits that hold now.
     func informCapture() {

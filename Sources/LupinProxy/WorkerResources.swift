@@ -210,9 +210,7 @@ final class WorkerResources {
         let generation = shared.secrets.current
         if generation != knownSecrets {
             knownSecrets = generation
-            var redactor = snapshot.redactor
-            for secret in shared.secrets.all { redactor.add(secret: secret) }
-            sink.adopt(redactor: redactor)
+            sink.adopt(redactor: shared.secrets.redactor(of: snapshot))
             shared.informCapture()
         }
         return sink.redactor

@@ -92,6 +92,9 @@ package struct SlotMap: Sendable, Equatable {
         return Int16(nodes.count - 1)
     }
 
+    /// Whether no slot has a node.
+    package var isEmpty: Bool { owners.isEmpty }
+
     /// The node that has a slot; nil where nobody is known to.
     package func node(of slot: Int) -> NodeAddress? {
         guard owners.indices.contains(slot), owners[slot] >= 0 else { return nil }

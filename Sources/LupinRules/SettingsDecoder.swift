@@ -198,8 +198,8 @@ struct SettingsDecoder {
         case .telemetryURL: set(&settings.telemetry.collector, context.collector(node))
         case .telemetryHeaders: set(&settings.telemetry.headers, context.collectorFields(node))
         case .telemetryTraces: set(&settings.telemetry.traces, context.keptTraces(node))
-        case .telemetryPrometheus:
-            set(&settings.telemetry.prometheus, context.prometheusPlace(node))
+        case .telemetryMetrics: set(&settings.telemetry.metrics, context.metricInterval(node))
+        case .telemetryPrometheus: set(&settings.telemetry.prometheus, context.listenPlace(node))
         case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
         case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }

@@ -67,9 +67,26 @@ extension DecodingContext {
         return refuse(.type, message, at: node, hint: "write 5%")
     }
 
+    /// `telemetry.otlp.metrics`; nil when a problem was told.
+    func metricInterval(_ node: YAMLNode) -> TelemetrySettings.Metrics? {
+        guard let text = text(node, expected: "auto, none or a time", example: "15s") else {
+            return nil
+        }
+        switch text {
+        case "auto": return .automatic
+        case "none": return .off
+        default: break
+        }
+        let value = units(node) { () throws(Units.Problem) in try Units.duration(text) }
+        guard let value else { return nil }
+        if TelemetrySettings.Metrics.range.contains(value) { return .every(.milliseconds(value)) }
+        let message = "metrics \(text) is out of range"
+        return refuse(.range, message, at: node, hint: "it may be 1s to 1h, auto or none")
+    }
+
     /// `telemetry.prometheus.listen`: `off`, as `.some(nil)`, or a place; nil when a problem was
     /// told.
-    func prometheusPlace(_ node: YAMLNode) -> ListenPlace?? {
+    func listenPlace(_ node: YAMLNode) -> ListenPlace?? {
         if case .scalar("off", _) = node.content { return .some(nil) }
         return listenerAddress(node).map { ListenPlace(address: $0.address, port: $0.port) }
     }

@@ -6,13 +6,14 @@ import COpenSSL
 /// Equal inputs have equal digests, and neither another run nor a reader of the log can guess the
 /// input.
 package struct KeyedDigest: Sendable {
-    private let key: [UInt8]
+    /// What follows from the key, worked out once; nil if OpenSSL fails.
+    private let states: KeyedStates?
 
     /// A digest under a new random key.
-    package init() { key = RandomSource.bytes(count: 32) }
+    package init() { self.init(key: RandomSource.bytes(count: 32)) }
 
-    /// A digest under a given key, for tests.
-    package init(key: [UInt8]) { self.key = key }
+    /// A digest under a given key.
+    package init(key: [UInt8]) { states = KeyedStates(key) }
 
     /// The first 16 bits of the digest of `bytes`.
     package func sha256Prefix16(_ bytes: Span<UInt8>) -> UInt16 {
@@ -27,24 +28,79 @@ package struct KeyedDigest: Sendable {
     }
 
     /// The whole digest: 32 bytes; empty if OpenSSL fails.
-    package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-        var length: UInt32 = 0
-        let keyLength = Int32(truncatingIfNeeded: key.count)
-        // Safety: HMAC reads the two spans and writes at most EVP_MAX_MD_SIZE bytes.
-        let result = unsafe bytes.withUnsafeBufferPointer { input in
-            unsafe HMAC(
-                EVP_sha256(),
-                key,
-                keyLength,
-                input.baseAddress,
-                input.count,
-                &digest,
-                &length
-            )
+    package func sha256(_ bytes: Span<UInt8>) -> [UInt8] { sha256(Span(), bytes) }
+
+    /// The digest of two pieces, one behind the other.
+    package func sha256(_ first: Span<UInt8>, _ second: Span<UInt8>) -> [UInt8] {
+        states?.digest(of: first, second) ?? []
+    }
+}
+
+/// SHA-256 as it stands when it has read the two forms of a key (RFC 2104 §4); never changed.
+///
+/// Each digest begins with copies, so that the key is not read again.
+private final class KeyedStates: Sendable {
+    private let inner: LibraryReference
+    private let outer: LibraryReference
+
+    private static let blockBytes = 64
+    private static let digestBytes = 32
+
+    /// nil if OpenSSL fails.
+    init?(_ key: [UInt8]) {
+        let short = key.count > Self.blockBytes ? MessageDigest.sha256(key.span) : key
+        // A long key without a digest must not become an empty one.
+        guard short.isEmpty == key.isEmpty else { return nil }
+        let block = short + [UInt8](repeating: 0, count: Self.blockBytes - short.count)
+        guard let inner = Self.state(behind: block.map { $0 ^ 0x36 }) else { return nil }
+        guard let outer = Self.state(behind: block.map { $0 ^ 0x5C }) else {
+            // Safety: made above, and known to nothing else.
+            unsafe EVP_MD_CTX_free(inner.pointer)
+            return nil
         }
-        guard unsafe result != nil else { return [] }
-        return Array(digest.prefix(Int(length)))
+        self.inner = inner
+        self.outer = outer
+    }
+
+    deinit {
+        // Safety: the contexts are ours alone.
+        unsafe EVP_MD_CTX_free(inner.pointer)
+        unsafe EVP_MD_CTX_free(outer.pointer)
+    }
+
+    private static func state(behind block: [UInt8]) -> LibraryReference? {
+        // Safety: the call has no conditions.
+        guard let context = unsafe EVP_MD_CTX_new() else { return nil }
+        // Safety: the context is alive; OpenSSL reads the block and keeps nothing of it.
+        let isDone =
+            unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1
+            && EVP_DigestUpdate(context, block, block.count) == 1
+        guard isDone else {
+            unsafe EVP_MD_CTX_free(context)
+            return nil
+        }
+        return unsafe LibraryReference(context)
+    }
+
+    func digest(of first: Span<UInt8>, _ second: Span<UInt8>) -> [UInt8]? {
+        // Safety: made here, freed at the end, and never given away.
+        guard let context = unsafe EVP_MD_CTX_new() else { return nil }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        var digest = [UInt8](repeating: 0, count: Self.digestBytes)
+        // Safety: several threads may copy from a context that none changes; the spans outlive the
+        // calls, and the digest has room for the 32 bytes that are written.
+        let isDone = unsafe first.withUnsafeBufferPointer { one in
+            unsafe second.withUnsafeBufferPointer { two in
+                unsafe EVP_MD_CTX_copy_ex(context, inner.pointer) == 1
+                    && EVP_DigestUpdate(context, one.baseAddress, one.count) == 1
+                    && EVP_DigestUpdate(context, two.baseAddress, two.count) == 1
+                    && EVP_DigestFinal_ex(context, &digest, nil) == 1
+                    && EVP_MD_CTX_copy_ex(context, outer.pointer) == 1
+                    && EVP_DigestUpdate(context, digest, Self.digestBytes) == 1
+                    && EVP_DigestFinal_ex(context, &digest, nil) == 1
+            }
+        }
+        return isDone ? digest : nil
     }
 }
 

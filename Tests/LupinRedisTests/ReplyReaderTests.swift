@@ -81,4 +81,13 @@ struct ReplyReaderTests {
             "*4\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n\r\n\u{0}\r\n$2\r\npx\r\n*1\r\n$4\r\nPING\r\n"
         #expect(bytes == Array(expected.utf8))
     }
+
+    @Test(arguments: ["0123", "ab\u{0}\u{0}", "", "another length"])
+    func `a command with a blank is the same as one made for its key`(key: String) {
+        let key = Array(key.utf8)
+        let range = KeyedCommand("GETRANGE", keyBytes: 4, [[0x30], Array("77".utf8)])
+        let expected = RedisCommand("GETRANGE", [key, [0x30], Array("77".utf8)])
+        #expect(range.about(key) == expected)
+        #expect(KeyedCommand("PTTL", keyBytes: 4).about(key) == RedisCommand("PTTL", [key]))
+    }
 }

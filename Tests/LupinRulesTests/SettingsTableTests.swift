@@ -249,6 +249,7 @@ struct SettingsTableTests {
         case .telemetryURL: "http://127.0.0.1:4318"
         case .telemetryHeaders: "{api-key: abcdef}"
         case .telemetryTraces: "50%"
+        case .telemetryMetrics: "30s"
         case .telemetryPrometheus: "127.0.0.1:9464"
         case .adminSocket: "off"
         case .adminHTTP: "{address: 127.0.0.1:9090, token: 0123456789abcdef}"

@@ -23,7 +23,7 @@ struct TelemetryValuesTests {
         #expect(url.description == "https://c.example:4318/x/")
         #expect(telemetry.headers == [TelemetryField(name: "Api-Key", value: "k3y-value")])
         #expect(telemetry.traces == TraceShare(percent: "12.5%").map { .share($0) })
-        #expect(telemetry.metrics == .seconds(30))
+        #expect(telemetry.metrics == .every(.seconds(30)))
         #expect(telemetry.logs == .on && telemetry.compression == .gzip)
         #expect(telemetry.prometheus == ListenPlace(address: .v6(high: 0, low: 1), port: 9464))
         let export = try #require(telemetry.resolved([:]).export)
@@ -173,6 +173,26 @@ struct TelemetryValuesTests {
         #expect(traces.timeout == .milliseconds(2500) && metrics.timeout == .milliseconds(50))
         #expect(!traces.compresses && metrics.compresses)
         #expect(export.logs && resolved.problems == [])
+    }
+
+    @Test func `the environment says how often metrics go, where the file does not`() throws {
+        var environment = endpoint
+        environment["OTEL_METRIC_EXPORT_INTERVAL"] = "60000"
+        let silent = try settings("{otlp: {url: \"http://c:4318\"}}")
+        #expect(silent.resolved([:]).export?.metrics == .seconds(15))
+        #expect(silent.resolved(environment).export?.metrics == .seconds(60))
+        let automatic = try settings("{otlp: {metrics: auto}}")
+        #expect(automatic.resolved(environment).export?.metrics == .seconds(60))
+        // Also where it is the usual time.
+        let written = try settings("{otlp: {metrics: 15s}}")
+        #expect(written.resolved(environment).export?.metrics == .seconds(15))
+        let off = try settings("{otlp: {metrics: none}}").resolved(environment)
+        #expect(off.export != nil && off.export?.metrics == nil)
+        for wrong in ["999", "3600001", "1m", "-1"] {
+            environment["OTEL_METRIC_EXPORT_INTERVAL"] = wrong
+            let resolved = silent.resolved(environment)
+            #expect(resolved.export?.metrics == .seconds(15) && resolved.problems.count == 1)
+        }
     }
 
     @Test func `a signal without a place, or without an exporter, is not exported`() throws {

@@ -22,6 +22,25 @@ struct DigestTests {
         )
     }
 
+    @Test func `a key that is longer than a block is as in RFC 4231 §4.8`() {
+        let digest = KeyedDigest(key: [UInt8](repeating: 0xAA, count: 131))
+        let text =
+            "This is a test using a larger than block-size key and a larger than block-size data. "
+            + "The key needs to be hashed before being used by the HMAC algorithm."
+        let expected = "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"
+        #expect(hex(digest, text) == expected)
+        #expect(hex(digest, text) == expected)
+    }
+
+    @Test func `two pieces have the digest of the whole`() {
+        let digest = KeyedDigest(key: Array("key".utf8))
+        let bytes = Array("what do ya want for nothing?".utf8)
+        for i in 0...bytes.count {
+            let pieces = digest.sha256(bytes.span.extracting(..<i), bytes.span.extracting(i...))
+            #expect(pieces == digest.sha256(bytes.span))
+        }
+    }
+
     @Test func `the prefix is the first two bytes`() {
         let digest = KeyedDigest(key: Array("Jefe".utf8))
         let prefix = digest.sha256Prefix16("what do ya want for nothing?".utf8Span.span)

@@ -12,6 +12,8 @@ package struct CacheKey: Sendable {
     package let text: String
     /// Whether it is a general key; also follows from the text, but every hit needs it.
     package let isGeneral: Bool
+    /// Of the text, which is long and whose key is looked for again and again.
+    private let hash: Int
 
     /// The key of a request.
     ///
@@ -36,6 +38,7 @@ package struct CacheKey: Sendable {
             output.append(copying: partition.utf8Span.span)
         }
         text = CacheKey.text(bytes.span)
+        hash = text.hashValue
         isGeneral = false
     }
 
@@ -61,6 +64,7 @@ package struct CacheKey: Sendable {
     /// A key as read from a store.
     package init(stored text: String) {
         self.text = text
+        hash = text.hashValue
         var lineFeeds = 0
         for byte in text.utf8 where byte == 0x0A { lineFeeds += 1 }
         isGeneral = lineFeeds > 1
@@ -89,7 +93,10 @@ package struct CacheKey: Sendable {
     private static func path(of url: Substring) -> Substring { start(of: url, before: 0x3F) }
 
     private static func start(of text: Substring, before end: UInt8) -> Substring {
-        text[..<(text.utf8.firstIndex(of: end) ?? text.endIndex)]
+        let bytes = text.utf8Span.span
+        var count = 0
+        while count < bytes.count, bytes[count] != end { count += 1 }
+        return text[..<text.utf8.index(text.startIndex, offsetBy: count)]
     }
 
     /// The position of the fragment, which a request should not have.
@@ -101,8 +108,10 @@ package struct CacheKey: Sendable {
 }
 
 extension CacheKey: Hashable {
-    package static func == (one: CacheKey, other: CacheKey) -> Bool { one.text == other.text }
-    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+    package static func == (one: CacheKey, other: CacheKey) -> Bool {
+        one.hash == other.hash && one.text == other.text
+    }
+    package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 // MARK: General keys

@@ -8,13 +8,20 @@ extension FieldSection {
     ///     list are dropped, the latter in a shared cache only.
     ///   - policy: The policy of the cache.
     ///   - receivedAt: Seconds since 1970; the Date of a response without one (RFC 9110 §6.6.1).
+    ///   - isApart: They share no memory with a received head: they need no copy if all are kept.
     /// - Returns: The copy, which shares no memory with the received head.
     package func stored(
         _ directives: ResponseDirectives,
         policy: CachePolicy,
-        receivedAt: Int64
+        receivedAt: Int64,
+        isApart: Bool = false
     ) -> FieldSection {
         let excluded = excludedNames(directives, policy: policy)
+        if isApart, first(.date) != nil,
+            !lines.contains(where: { isExcluded($0, excluded, policy) })
+        {
+            return self
+        }
         var copy = FieldSection()
         for line in lines where !isExcluded(line, excluded, policy) { copy.append(line, of: self) }
         if copy.first(.date) == nil { copy.add(name: "Date", value: HTTPDate.text(receivedAt)) }

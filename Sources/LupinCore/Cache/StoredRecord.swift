@@ -37,18 +37,11 @@ extension StoredResponse {
         guard let first = lines.next(), let names = lines.next(), let values = lines.next() else {
             return nil
         }
-        let words = String(copying: encoded.extracting(first)).split(separator: " ")
-        guard words.count == 4, words[0] == Self.form,
-            let status = NumberReader.unsigned(words[1], max: 999), status >= 200,
-            let requestTimeUs = NumberReader.signed(words[2]),
-            let responseTimeUs = NumberReader.signed(words[3])
+        var line = WordReader(encoded.extracting(first))
+        guard line.skip(Self.form), let status = line.number(), (200...999).contains(status),
+            let requestTimeUs = line.number(), let responseTimeUs = line.number(), line.isAtEnd,
+            let vary = VaryKey(encoded.extracting(names), encoded.extracting(values))
         else { return nil }
-        let listed = String(copying: encoded.extracting(names)).split(separator: ",")
-        let vary = VaryKey(
-            names: listed.map(String.init),
-            encodedValues: [UInt8](copying: encoded.extracting(values))
-        )
-        guard let vary else { return nil }
         var head = ResponseHead(status: UInt16(truncatingIfNeeded: status))
         guard let fields = FieldSection(lines: encoded.extracting(lines.rest)) else { return nil }
         head.fields = fields
@@ -58,7 +51,8 @@ extension StoredResponse {
             content: HeldContent(complete: length),
             policy: policy,
             requestTimeUs: requestTimeUs,
-            responseTimeUs: responseTimeUs
+            responseTimeUs: responseTimeUs,
+            isApart: true
         )
     }
 
@@ -80,6 +74,19 @@ extension StoredResponse {
     private static let secretSelectors = NameSet(Redactor.hiddenFields)
 
     private static let lineEnd: [UInt8] = [0x0D, 0x0A]
+}
+
+extension VaryKey {
+    /// Parses the names, which commas separate, and the values of `encoded`.
+    fileprivate init?(_ names: Span<UInt8>, _ values: Span<UInt8>) {
+        // Most responses have none.
+        if names.isEmpty, values.isEmpty {
+            self = .empty
+            return
+        }
+        let listed = String(copying: names).split(separator: ",")
+        self.init(names: listed.map(String.init), encodedValues: [UInt8](copying: values))
+    }
 }
 
 extension FieldSection {
@@ -106,6 +113,34 @@ extension FieldSection {
             names.insert(known)
         }
         guard reader.rest.isEmpty else { return nil }
+    }
+}
+
+/// Reads words with one space between them.
+private struct WordReader: ~Escapable {
+    private let bytes: Span<UInt8>
+    private var position = 0
+
+    @_lifetime(copy bytes)
+    init(_ bytes: Span<UInt8>) { self.bytes = bytes }
+
+    /// Whether there is no further word.
+    var isAtEnd: Bool { position > bytes.count }
+
+    /// The next word, read as a number; nil when it is none.
+    mutating func number() -> Int64? { NumberReader.signed(bytes.extracting(next())) }
+
+    /// Passes the next word; false when it is another one.
+    mutating func skip(_ word: String) -> Bool {
+        bytes.extracting(next()).equals(word.utf8.span)
+    }
+
+    private mutating func next() -> Range<Int> {
+        let start = min(position, bytes.count)
+        var end = start
+        while end < bytes.count, bytes[end] != 0x20 { end += 1 }
+        position = end + 1
+        return start..<end
     }
 }
 

@@ -29,13 +29,15 @@ package struct StoredResponse: Sendable {
     ///   - policy: The policy of the cache.
     ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
     ///   - responseTimeUs: When the response was received.
+    ///   - isApart: The head shares no memory with a received one.
     package init(
         _ head: ResponseHead,
         vary: VaryKey,
         content: HeldContent,
         policy: CachePolicy,
         requestTimeUs: Int64,
-        responseTimeUs: Int64
+        responseTimeUs: Int64,
+        isApart: Bool = false
     ) {
         let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
         freshness = Freshness(
@@ -48,7 +50,12 @@ package struct StoredResponse: Sendable {
         // Parts that make up the whole are stored as the whole (RFC 9111 §3.4).
         status = head.status == 206 && content.isComplete ? 200 : head.status
         let receivedAt = responseTimeUs / 1_000_000
-        var fields = head.fields.stored(directives, policy: policy, receivedAt: receivedAt)
+        var fields = head.fields.stored(
+            directives,
+            policy: policy,
+            receivedAt: receivedAt,
+            isApart: isApart
+        )
         if status != head.status { fields.remove(name: "Content-Range") }
         self.fields = fields
         self.directives = directives

@@ -62,13 +62,19 @@ package enum NumberReader {
     }
 
     /// Parses `1*DIGIT` with an optional minus; nil when invalid or beyond 64 bits.
-    package static func signed(_ text: some StringProtocol) -> Int64? {
-        guard text.utf8.first == 0x2D else {
+    package static func signed(_ text: Span<UInt8>) -> Int64? {
+        guard !text.isEmpty, text[0] == 0x2D else {
             // Bounded: by the largest that fits.
             return unsigned(text, max: UInt64(Int64.max)).map { Int64($0) }
         }
+        let digits = text.extracting(droppingFirst: 1)
         let largest = UInt64(Int64.max) + 1
-        return unsigned(text.dropFirst(), max: largest).map { 0 &- Int64(truncatingIfNeeded: $0) }
+        return unsigned(digits, max: largest).map { 0 &- Int64(truncatingIfNeeded: $0) }
+    }
+
+    /// As the overload for bytes.
+    package static func signed(_ text: some StringProtocol) -> Int64? {
+        signed(Array(text.utf8).span)
     }
 
     /// Parses `1*DIGIT`; a number larger than `limit` becomes `limit`.

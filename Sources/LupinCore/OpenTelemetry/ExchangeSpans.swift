@@ -14,6 +14,9 @@ package struct ExchangeSpans: Sendable {
 
     package init(_ redactor: Redactor) { self.redactor = redactor }
 
+    /// A text without secrets.
+    func cleaned(_ text: String) -> String { redactor.cleaned(text) }
+
     // MARK: Spans
 
     /// The spans of an exchange, its own first; none where it has no place in a trace.
@@ -244,7 +247,7 @@ package struct ExchangeSpans: Sendable {
     }
 
     /// The error's type: a token of RFC 9209, or a status from `least` on.
-    private static func failure(
+    static func failure(
         _ error: LupinError?,
         status: UInt16?,
         from least: UInt16

@@ -57,8 +57,10 @@ package enum TelemetryName: String, Sendable, CaseIterable {
 
     /// Where the attribute stands.
     package enum Place: String, Sendable {
-        case exchange, attempt, cache, token, log
-        case metric
+        case exchange, attempt, cache, token
+        /// The request to a token server.
+        case tokenRequest = "token request"
+        case log, metric
     }
 
     /// One row of the manual's table.
@@ -76,11 +78,16 @@ package enum TelemetryName: String, Sendable, CaseIterable {
 
     package var row: Row {
         switch self {
-        case .method: Row(.http, [.exchange, .attempt, .log], "the method, or `_OTHER`")
+        case .method:
+            Row(.http, [.exchange, .attempt, .tokenRequest, .log], "the method, or `_OTHER`")
         case .originalMethod:
             Row(.http, [.exchange, .attempt, .log], "the method, if that is `_OTHER`")
         case .status:
-            Row(.http, [.exchange, .attempt, .log], "what the client got, or what the origin sent")
+            Row(
+                .http,
+                [.exchange, .attempt, .tokenRequest, .log],
+                "what the client got, or what the server sent"
+            )
         case .resendCount: Row(.http, [.attempt], "attempts before this one; absent for the first")
         case .requestSize: Row(.http, [.exchange, .log], "bytes of the body as transferred")
         case .responseSize: Row(.http, [.exchange, .log], "bytes of the body as transferred")
@@ -88,8 +95,9 @@ package enum TelemetryName: String, Sendable, CaseIterable {
         case .scheme: Row(.http, [.exchange, .log], "`http` or `https`")
         case .path: Row(.http, [.exchange], "the path without the query, redacted")
         case .query: Row(.http, [.exchange], "the query, redacted")
-        case .serverAddress: Row(.http, [.exchange, .attempt, .log], "the host of the URL")
-        case .serverPort: Row(.http, [.exchange, .attempt, .log], "its port")
+        case .serverAddress:
+            Row(.http, [.exchange, .attempt, .tokenRequest, .log], "the host of the URL")
+        case .serverPort: Row(.http, [.exchange, .attempt, .tokenRequest, .log], "its port")
         case .clientAddress: Row(.http, [.exchange, .log], "where the request came from")
         case .clientPort: Row(.http, [.exchange], "its port")
         case .userAgent: Row(.http, [.exchange], "the client's `User-Agent`, redacted")
@@ -103,7 +111,7 @@ package enum TelemetryName: String, Sendable, CaseIterable {
         case .errorType:
             Row(
                 .http,
-                [.exchange, .attempt, .log],
+                [.exchange, .attempt, .tokenRequest, .log],
                 "a token of RFC 9209, or the status where that is the error"
             )
         case .exchangeID:
@@ -120,7 +128,12 @@ package enum TelemetryName: String, Sendable, CaseIterable {
         case .program: Row(.own, [.exchange, .log], "the client's program, where it is looked up")
         case .cacheStatus:
             Row(.own, [.exchange, .cache, .log], "lupin's member of Cache-Status (RFC 9211)")
-        case .token: Row(.own, [.exchange, .token, .log], "a name under `tokens`; never the token")
+        case .token:
+            Row(
+                .own,
+                [.exchange, .token, .tokenRequest, .log],
+                "a name under `tokens`; never the token"
+            )
         case .tokenVersion: Row(.own, [.exchange, .log], "number of the credential, from 1")
         case .tokenAction:
             Row(.own, [.exchange, .log], "`used`, `refreshed`, `waited`, `failed` …")

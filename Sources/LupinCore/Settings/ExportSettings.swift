@@ -73,11 +73,10 @@ extension TelemetrySettings {
         }
         guard !routes.isEmpty else { return (nil, variables.problems) }
         variables.checkProtocol()
-        let sendsMetrics = variables.exporter(of: .metrics) ?? true
         let export = ExportSettings(
             routes,
             sampling(environment, &variables),
-            sendsMetrics ? metrics : nil,
+            metricInterval(&variables),
             logs == .automatic ? variables.exporter(of: .logs) ?? false : logs == .on
         )
         return (export, variables.problems)
@@ -91,6 +90,15 @@ extension TelemetrySettings {
         case .gzip: true
         case .none: false
         case .automatic: variables.compresses(signal)
+        }
+    }
+
+    private func metricInterval(_ variables: inout ExporterVariables) -> Duration? {
+        let isSent = variables.exporter(of: .metrics) ?? true
+        switch metrics {
+        case .off: return nil
+        case .every(let interval): return isSent ? interval : nil
+        case .automatic: return isSent ? variables.metricInterval : nil
         }
     }
 
@@ -187,6 +195,20 @@ private struct ExporterVariables {
             return Self.usualTimeout
         }
         return .milliseconds(Int64(clamping: number))
+    }
+
+    /// How often metrics are sent; the specification's unit is a millisecond.
+    var metricInterval: Duration {
+        mutating get {
+            let name = "OTEL_METRIC_EXPORT_INTERVAL"
+            let (usual, range) = (TelemetrySettings.Metrics.usual, TelemetrySettings.Metrics.range)
+            guard let text = environment[name], !text.isEmpty else { return usual }
+            guard let number = NumberReader.signed(text), range.contains(number) else {
+                tell("\(name) is no number of milliseconds from 1000 to 3600000; 15 s holds")
+                return usual
+            }
+            return .milliseconds(number)
+        }
     }
 
     mutating func compresses(_ signal: TelemetrySignal) -> Bool {

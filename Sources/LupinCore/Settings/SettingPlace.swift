@@ -146,6 +146,7 @@ extension Setting {
         case telemetryURL = "telemetry.otlp.url"
         case telemetryHeaders = "telemetry.otlp.headers"
         case telemetryTraces = "telemetry.otlp.traces"
+        case telemetryMetrics = "telemetry.otlp.metrics"
         case telemetryPrometheus = "telemetry.prometheus.listen"
         case adminSocket = "admin.socket"
         case adminHTTP = "admin.http"

@@ -18,6 +18,18 @@ package struct TelemetrySettings: Sendable, Equatable {
         case share(TraceShare)
     }
 
+    /// `telemetry.otlp.metrics`.
+    package enum Metrics: Sendable, Equatable {
+        /// As `OTEL_METRIC_EXPORT_INTERVAL` says; without it ``usual``.
+        case automatic
+        case off
+        case every(Duration)
+
+        package static let usual = Duration.seconds(15)
+        /// What may be said, in milliseconds: 1 s to 1 h.
+        package static let range: ClosedRange<Int64> = 1000...3_600_000
+    }
+
     /// `telemetry.otlp.logs`.
     package enum Logs: String, Sendable, SettingWord {
         /// On if `OTEL_LOGS_EXPORTER` is `otlp`; without it off.
@@ -36,8 +48,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     /// Further fields of requests to the collector; their values are secrets.
     package var headers: [TelemetryField] = []
     package var traces = Traces.automatic
-    /// How often metrics are sent; nil is `none`.
-    package var metrics: Duration? = .seconds(15)
+    package var metrics = Metrics.automatic
     package var logs = Logs.automatic
     package var compression = Compression.automatic
     /// `telemetry.prometheus.listen`; nil is `off`.

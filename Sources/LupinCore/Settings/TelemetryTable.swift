@@ -21,11 +21,11 @@ extension SettingsTable {
             "auto",
             "traces that begin here and are kept, such as 5%; auto: $OTEL_TRACES_SAMPLER, else 5%"
         ),
-        .durationOrNone(
-            "telemetry.otlp.metrics",
-            \.telemetry.metrics,
-            1000...3_600_000,
-            "how often counters and durations are sent"
+        .special(
+            .telemetryMetrics,
+            .text("auto, none or a time"),
+            "auto",
+            "how often figures are sent, or none; auto: $OTEL_METRIC_EXPORT_INTERVAL, else 15s"
         ),
         .choice(
             "telemetry.otlp.logs",

@@ -95,10 +95,12 @@ extension Exchange {
     /// Whether a response may be written to a file.
     func mayLieOnDisk(_ facts: StoredResponse, _ use: CacheUse) -> Bool {
         // A key with a secret must not be written to a file, nor to any record.
-        let isSecret = [use.key, use.storingKey].contains { key in
-            resources.redactor.cleaned(key.text.utf8Span.span) != nil
-        }
-        return !isSecret && facts.diskRefusal == nil
+        if isSecret(use.key) || (use.variance != nil && isSecret(use.storingKey)) { return false }
+        return facts.diskRefusal == nil
+    }
+
+    private func isSecret(_ key: CacheKey) -> Bool {
+        resources.redactor.cleaned(key.text.utf8Span.span) != nil
     }
 
     /// The head to store: as received, changed by `cache.modify` and an embedding program's

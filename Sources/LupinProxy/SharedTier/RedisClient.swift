@@ -145,7 +145,10 @@ final class RedisClient {
     // MARK: Nodes
 
     private func node(of key: [UInt8]) -> RedisTarget {
-        guard let address = slots.node(of: HashSlot.of(key.span)) else { return tier.home }
+        // A single server has no slots.
+        guard !slots.isEmpty, let address = slots.node(of: HashSlot.of(key.span)) else {
+            return tier.home
+        }
         return target(address) ?? tier.home
     }
 

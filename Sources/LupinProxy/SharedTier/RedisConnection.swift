@@ -23,6 +23,7 @@ final class RedisConnection {
     private var unsent: [UInt8] = []
     private var waiting: [RedisQuestion] = []
     private var answered = 0
+    private var isSendingSoon = false
     /// The replies to the first question that waits.
     private var replies: [RedisReply] = []
     /// Asked first; an error in its replies ends the connection.
@@ -36,6 +37,8 @@ final class RedisConnection {
 
     /// What may wait to be sent to a server that takes nothing.
     private static let unsentMax = 8 << 20
+    /// What the reader gets at a time.
+    private static let feedBytes = 4096
     /// How long it is kept without use.
     private static let idleTime = Duration.seconds(60)
 
@@ -77,7 +80,7 @@ final class RedisConnection {
             return question.fail()
         }
         waiting.append(question)
-        send()
+        sendSoon()
     }
 
     private var unsentCount: Int {
@@ -87,6 +90,16 @@ final class RedisConnection {
 
     /// Ends the connection; questions that wait fail.
     func close() { slot.wake(.cut) }
+
+    /// Sends before the loop waits: what is asked until then goes in one write.
+    private func sendSoon() {
+        guard case .open = state, !isSendingSoon else { return }
+        isSendingSoon = true
+        slot.loop.beforeWait { [self] in
+            isSendingSoon = false
+            send()
+        }
+    }
 
     private func send() {
         guard case .open(let channel) = state, !unsent.isEmpty else { return }
@@ -224,9 +237,14 @@ final class RedisConnection {
             }
             do throws(RedisProblem) {
                 let input = channel.input
-                try reader.feed(input.bytes)
-                input.discard(input.count)
-                while let reply = try reader.next() { try take(reply) }
+                // The reader moves what it has not read yet with every reply or so, so it never
+                // has much.
+                while !input.isEmpty {
+                    let piece = min(input.count, Self.feedBytes)
+                    try reader.feed(input.bytes.extracting(0..<piece))
+                    input.discard(piece)
+                    while let reply = try reader.next() { try take(reply) }
+                }
             } catch {
                 throw RedisFailure(reason: error.sentence)
             }
@@ -246,6 +264,7 @@ final class RedisConnection {
         }
         guard answered < waiting.count else { throw .malformed("a reply to nothing") }
         let question = waiting[answered]
+        if replies.isEmpty { replies.reserveCapacity(question.replyCount) }
         replies.append(reply)
         guard replies.count == question.replyCount else { return }
         var taken: [RedisReply] = []

@@ -87,7 +87,7 @@ extension Exchange {
             response,
             StoredContent([body]),
             policy: use.policy,
-            mayLieOnDisk: mayLieOnDisk(response, use)
+            mayLieOnDisk: store.disk != nil && mayLieOnDisk(response, use)
         )
         use.shared?.isSource = true
         use.look(in: store, besides: [cached])
@@ -106,8 +106,8 @@ extension Exchange {
         under key: [UInt8],
         _ client: RedisClient
     ) async throws(LupinError) -> FoundEntry? {
-        let commands = [client.tier.get(key), RedisCommand("PTTL", [key])]
-        guard let replies = try await ask(commands, about: key, client) else { return nil }
+        let look = client.tier.look(key)
+        guard let replies = try await ask(look, about: key, client) else { return nil }
         return entry(replies, under: key, client.tier)
     }
 
@@ -153,10 +153,7 @@ extension Exchange {
                 Array(String(settings.lease.milliseconds).utf8),
             ]
         )
-        let look = [
-            client.tier.get(keys.entry), RedisCommand("PTTL", [keys.entry]),
-            RedisCommand("GET", [keys.lease]),
-        ]
+        let look = client.tier.look(keys.entry) + [RedisCommand("GET", [keys.lease])]
         var pause = Self.firstPause
         while true {
             guard let replies = try await ask([claim] + look, about: keys.lease, client) else {

@@ -26,6 +26,8 @@ final class SharedTier: Sendable {
     let health = NodeHealth()
     private let names: KeyedDigest
     private let signatures: KeyedDigest
+    private let get: KeyedCommand
+    private let timeLeft: KeyedCommand
     let dropping: SharedDropping
     private let tokens: SealingKey?
     private let tallied = Mutex(SharedTierCounts())
@@ -42,6 +44,13 @@ final class SharedTier: Sendable {
         // Each purpose has a key of its own.
         names = KeyedDigest(key: team.sha256("lupin shared name".utf8Span.span))
         signatures = KeyedDigest(key: team.sha256("lupin shared signature".utf8Span.span))
+        let lastByte = Self.replyBytesMax(settings) - 4096
+        get = KeyedCommand(
+            "GETRANGE",
+            keyBytes: Self.stemBytes + 1,
+            [[0x30], Array(String(lastByte).utf8)]
+        )
+        timeLeft = KeyedCommand("PTTL", keyBytes: Self.stemBytes + 1)
         tokens = SealingKey(team.sha256("lupin shared tokens".utf8Span.span))
         dropping = SharedDropping(
             name: team.sha256("lupin shared channel".utf8Span.span),
@@ -50,39 +59,49 @@ final class SharedTier: Sendable {
     }
 
     /// The longest reply: an object with what is said around it.
-    var replyBytesMax: Int { settings.objectBytesMax + (256 << 10) }
+    var replyBytesMax: Int { Self.replyBytesMax(settings) }
+
+    private static func replyBytesMax(_ settings: SharedStoreSettings) -> Int {
+        settings.objectBytesMax + (256 << 10)
+    }
 
     // MARK: Names
 
     /// The keys of a URL's values; none of them shows the URL, and all lie on one node.
     struct Keys: Sendable {
-        let entry: [UInt8]
-        let lease: [UInt8]
         fileprivate let stem: [UInt8]
+
+        var entry: [UInt8] { stem + [0x65] }
+        var lease: [UInt8] { stem + [0x6C] }
     }
 
-    func keys(of key: CacheKey) -> Keys {
-        let stem = stem(of: key.text)
-        return Keys(entry: stem + [0x65], lease: stem + [0x6C], stem: stem)
-    }
+    func keys(of key: CacheKey) -> Keys { Keys(stem: stem(of: key.text)) }
 
     /// The beginning of all keys about one thing: the part in braces keeps them on one node.
     private func stem(of text: String) -> [UInt8] {
-        Array("lupin:{".utf8) + name(of: text.utf8Span.span) + Array("}:".utf8)
+        var stem: [UInt8] = []
+        stem.reserveCapacity(Self.stemBytes + 1)
+        stem += Self.stemStart
+        stem += name(of: text.utf8Span.span)
+        stem += Self.stemEnd
+        return stem
     }
+
+    private static let stemStart = Array("lupin:{".utf8)
+    private static let stemEnd = Array("}:".utf8)
+    private static let stemBytes = stemStart.count + SharedDropping.nameBytes + stemEnd.count
 
     /// 40 hex digits that only the team can make.
     private func name(of text: Span<UInt8>) -> [UInt8] {
         SharedDropping.digits(of: names.sha256(text))
     }
 
-    /// Asks for a value; where there is none, an empty text comes.
+    /// Asks for a value, and for the time that it has left; where there is none, an empty text
+    /// comes.
     ///
     /// Of a value that is longer than what this machine takes only a part comes, whose signature is
     /// wrong.
-    func get(_ key: [UInt8]) -> RedisCommand {
-        RedisCommand("GETRANGE", [key, [0x30], Array(String(replyBytesMax - 4096).utf8)])
-    }
+    func look(_ key: [UInt8]) -> [RedisCommand] { [get.about(key), timeLeft.about(key)] }
 
     /// The key of one of several responses of a URL.
     func key(of variant: VaryKey, _ series: [UInt8], _ keys: Keys) -> [UInt8] {
@@ -93,10 +112,7 @@ final class SharedTier: Sendable {
     /// The team's signature of a value under a key.
     var sign: SharedEntry.Signature {
         { [signatures] key, signed in
-            var text = key
-            text.append(0)
-            text.append(copying: signed)
-            return signatures.sha256(text.span)
+            signatures.sha256((key + [0]).span, signed)
         }
     }
 

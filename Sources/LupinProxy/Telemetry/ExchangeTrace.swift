@@ -150,6 +150,20 @@ extension Exchange {
         )
     }
 
+    /// Where a request stands that this exchange has lupin make: in the trace of the exchange, or
+    /// in one of its own where the exchange has none; nil where that is not recorded.
+    var placeOfOwnRequest: OwnRequestPlace? {
+        if let trace {
+            guard trace.isSampled else { return nil }
+            let state = trace.parent?.state ?? TraceState()
+            return OwnRequestPlace(trace: trace.trace, parent: trace.span, state: state)
+        }
+        let own = snapshot.telemetry?.context(of: resources.nextID(), joining: nil, rule: nil)
+        guard let own, own.isSampled else { return nil }
+        let state = own.parent?.state ?? TraceState()
+        return OwnRequestPlace(trace: own.trace, parent: own.parent?.span, state: state)
+    }
+
     /// Notes what an attempt without an object of its own, that of a tunnel, was.
     func traced(_ facts: AttemptRecord, since began: UInt64) -> AttemptRecord {
         guard let trace, trace.isSampled else { return facts }

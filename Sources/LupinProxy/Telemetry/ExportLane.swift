@@ -153,6 +153,7 @@ extension Worker {
             answerBytesMax: Self.exportAnswerBytesMax,
             deadline: message.deadline
         )
+        fetch.keepsConnection = true
         fetch.method = .post
         fetch.contentType = "application/json"
         fetch.body = message.body

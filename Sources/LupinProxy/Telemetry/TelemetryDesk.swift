@@ -20,6 +20,7 @@ final class TelemetryDesk: Sendable {
 
     private struct State {
         var waiting: [TracedExchange] = []
+        var requests: [OwnRequest] = []
         var dropped: UInt64 = 0
         var counts: [TelemetrySignal: Counts] = [:]
         var call: (@Sendable () -> Void)?
@@ -37,6 +38,26 @@ final class TelemetryDesk: Sendable {
             return before < Self.hurry && state.waiting.count >= Self.hurry ? state.call : nil
         }
         call?()
+    }
+
+    /// Hands over a request of lupin's own; they are few, so it waits for no batch.
+    func submit(_ request: OwnRequest) {
+        state.withLock { state in
+            if state.requests.count < Self.exchangesMax {
+                state.requests.append(request)
+            } else {
+                state.dropped &+= 1
+            }
+        }
+    }
+
+    /// Takes the requests of lupin's own that wait.
+    func takeRequests() -> [OwnRequest] {
+        state.withLock { state in
+            var taken: [OwnRequest] = []
+            swap(&taken, &state.requests)
+            return taken
+        }
     }
 
     /// Sets what calls the exporter, from any thread; nil when it ends.

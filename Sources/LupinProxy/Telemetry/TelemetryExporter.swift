@@ -149,6 +149,11 @@ final class TelemetryExporter {
     /// Makes spans and log records of exchanges that wait, as long as there is room for them.
     private func collect(_ export: ExportSettings) async {
         while spans.count < Self.itemsMax, logs.count < Self.itemsMax {
+            let requests = shared.telemetry.takeRequests()
+            if export.traces != nil, !requests.isEmpty {
+                let maker = currentSpans
+                spans += requests.map { maker.span(of: $0) }
+            }
             let exchanges = shared.telemetry.take(atMost: Self.exchangesPerTurn)
             if exchanges.isEmpty { return }
             let maker = currentSpans

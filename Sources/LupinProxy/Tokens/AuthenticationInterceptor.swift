@@ -311,6 +311,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             definition,
             on: exchange.resources,
             exchange.snapshot,
+            place: exchange.placeOfOwnRequest,
             isLogged: exchange.logLevel == .event && !exchange.record.isLogOff
         )
     }

@@ -18,6 +18,8 @@ final class OAuth2Grant {
     let source: OAuth2Source
     let resources: WorkerResources
     private let snapshot: Snapshot
+    /// Where the request stands in a trace; nil where it is not traced.
+    private let place: OwnRequestPlace?
     let slot: ParkingSlot
     var store: TokenStore { resources.shared.tokens }
 
@@ -25,8 +27,10 @@ final class OAuth2Grant {
         _ definition: TokenDefinition,
         _ source: OAuth2Source,
         _ resources: WorkerResources,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot,
+        place: OwnRequestPlace?
     ) {
+        self.place = place
         self.definition = definition
         self.source = source
         self.resources = resources
@@ -108,7 +112,7 @@ final class OAuth2Grant {
         }
         let answer: FetchAnswer
         do throws(LupinError) {
-            answer = try await Exchange(ofOurOwn: slot, resources, snapshot).fetch(fetch)
+            answer = try await traced(fetch)
         } catch {
             let host = source.url.origin.host.text
             let reason = error.detail.isEmpty ? error.kind.token : error.detail
@@ -124,6 +128,32 @@ final class OAuth2Grant {
             rotate(next)
         }
         return response.credential(now: resources.loop.now)
+    }
+
+    /// Runs a fetch, which is a span where it has a place in a trace.
+    private func traced(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
+        let exchange = Exchange(ofOurOwn: slot, resources, snapshot)
+        guard let place else { return try await exchange.fetch(fetch) }
+        var request = OwnRequest(
+            SpanID(random: resources.chance()),
+            at: place,
+            fetch.method,
+            to: fetch.origin,
+            token: definition.name,
+            begun: resources.wallNow
+        )
+        defer {
+            request.ended = resources.wallNow
+            resources.shared.telemetry.submit(request)
+        }
+        do throws(LupinError) {
+            let answer = try await exchange.fetch(fetch)
+            request.status = answer.status
+            return answer
+        } catch {
+            request.error = error
+            throw error
+        }
     }
 
     // MARK: Files

@@ -13,14 +13,18 @@ final class TokenRefresh {
     private let snapshot: Snapshot
     /// The exchange that started it logs every stage.
     private let isLogged: Bool
+    /// Where its request stands in a trace; nil where it is not traced.
+    private let place: OwnRequestPlace?
     private var store: TokenStore { resources.shared.tokens }
 
     private init(
         _ definition: TokenDefinition,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
+        place: OwnRequestPlace?,
         isLogged: Bool
     ) {
+        self.place = place
         self.definition = definition
         self.resources = resources
         self.snapshot = snapshot
@@ -32,9 +36,16 @@ final class TokenRefresh {
         _ definition: TokenDefinition,
         on resources: WorkerResources,
         _ snapshot: Snapshot,
+        place: OwnRequestPlace?,
         isLogged: Bool
     ) {
-        let refresh = TokenRefresh(definition, resources, snapshot, isLogged: isLogged)
+        let refresh = TokenRefresh(
+            definition,
+            resources,
+            snapshot,
+            place: place,
+            isLogged: isLogged
+        )
         switch definition.source {
         case .bearer, .basic, .digest: refresh.read()
         case .command(let source): refresh.run(source)
@@ -157,7 +168,7 @@ final class TokenRefresh {
     // MARK: Token servers
 
     private func ask(_ source: OAuth2Source) {
-        let grant = OAuth2Grant(definition, source, resources, snapshot)
+        let grant = OAuth2Grant(definition, source, resources, snapshot, place: place)
         let local = LoopLocal((self, grant), of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) {
             let (refresh, grant) = local.value

@@ -19,6 +19,11 @@ struct Fetch {
     var answerBytesMax: Int
     /// The deadline, in microseconds of the loop's clock.
     var deadline: UInt64
+    /// Takes an idle connection if there is one, and leaves its own for the next request.
+    ///
+    /// Such a request must bear to be sent twice: on a connection that turns out to be closed it is
+    /// repeated once.
+    var keepsConnection = false
 }
 
 /// The response to a fetch.
@@ -29,11 +34,25 @@ struct FetchAnswer {
 }
 
 extension Exchange {
-    /// Runs a fetch on a connection of its own.
+    /// Runs a fetch on a connection of its own, unless it keeps connections.
     func fetch(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
         if let denial = snapshot.access.denial(ofName: fetch.origin.host) { throw denial }
         let hop = try ownHop(to: fetch.origin)
         try checkBehindParent(fetch.origin, hop, isHostFromFile: false)
+        if fetch.keepsConnection,
+            let link = resources.pool.lease(for: hop, known: nil, asksKernel: true)
+        {
+            link.channel.pump = nil
+            link.channel.slot = slot
+            do throws(LupinError) {
+                return try await answer(to: fetch, on: link)
+            } catch {
+                // Only where it may be that the peer closed it before the request came.
+                guard !link.hasAnswered, error.onReusedConnection.retry == .staleConnection else {
+                    throw error
+                }
+            }
+        }
         let link: UpstreamHTTP1
         do throws(DialFailure) {
             link = try await connectHTTP1(
@@ -45,7 +64,22 @@ extension Exchange {
         } catch {
             throw error.error
         }
-        defer { link.abort() }
+        return try await answer(to: fetch, on: link)
+    }
+
+    /// Sends the request and takes the response; then the connection is closed, or left to others.
+    private func answer(
+        to fetch: Fetch,
+        on link: UpstreamHTTP1
+    ) async throws(LupinError) -> FetchAnswer {
+        var isOver = false
+        defer {
+            if isOver, fetch.keepsConnection, !resources.isClosed {
+                link.release(to: resources.pool)
+            } else {
+                link.abort()
+            }
+        }
         link.begin(head(of: fetch), options(of: fetch, by: link.hop))
         try await send(fetch.body, on: link, until: fetch.deadline)
         let head = try await finalHead(on: link, until: fetch.deadline)
@@ -61,6 +95,7 @@ extension Exchange {
                 try await wait(until: fetch.deadline, for: fetch.origin)
             }
         }
+        isOver = true
         return FetchAnswer(
             status: head.status,
             body: collected.bytes,
@@ -94,7 +129,7 @@ extension Exchange {
             authority: fetch.origin.authority,
             framing: fetch.body.isEmpty ? .none : .length(UInt64(fetch.body.count))
         )
-        options.closes = true
+        options.closes = !fetch.keepsConnection
         if let parent = hop.parent {
             options.target = .absolute(fetch.origin.scheme)
             options.proxyAuthorization = resources.shared.parentCredentials.field(

@@ -11,6 +11,12 @@ import Testing
 final class Collector: Sendable {
     enum Answer: Sendable {
         case take
+        /// The connection stays open, and the next message may come on it.
+        case keep
+        /// The same, but then the connection is closed, and nobody was told that.
+        case leave
+        /// Closes the connection in the place of an answer.
+        case drop
         case status(Int, [String])
         /// Nothing at all.
         case hang
@@ -19,7 +25,7 @@ final class Collector: Sendable {
     private struct State {
         var answers: [Answer]
         var messages: [ScriptedMessage] = []
-        /// Connections that are over, or wait in vain.
+        /// Connections that are over, wait in vain, or have had an answer.
         var settled = 0
     }
 
@@ -51,6 +57,8 @@ final class Collector: Sendable {
     var messages: [ScriptedMessage] { state.withLock { $0.messages } }
     /// Whether a message is on its way, or its answer.
     var isBusy: Bool { origin.connections.count > state.withLock { $0.settled } }
+    /// How many connections there were so far.
+    var connectionCount: Int { origin.connections.count }
     /// Every byte of it.
     var text: String { origin.receivedText }
 
@@ -80,17 +88,28 @@ final class Collector: Sendable {
     }
 
     private func serve(_ connection: OriginConnection) throws {
-        var isHanging = false
-        defer { if !isHanging { settle() } }
+        var isSettled = false
+        func settleOnce() {
+            if !isSettled { settle() }
+            isSettled = true
+        }
+        defer { settleOnce() }
         while let request = try connection.nextRequest() {
             switch take(request) {
-            case .take: try connection.reply(200, "Content-Type: application/json", body: "{}")
+            case .take:
+                let fields = ["Content-Type: application/json", "Connection: close"]
+                try connection.reply(200, fields[0], fields[1], body: "{}")
+            case .keep:
+                try connection.reply(200, "Content-Type: application/json", body: "{}")
+                settleOnce()
+            case .leave:
+                try connection.reply(200, "Content-Type: application/json", body: "{}")
+                return connection.shutdownWrite()
+            case .drop: return connection.shutdownWrite()
             case .status(let status, let fields):
-                let lines = fields.map { $0 + "\r\n" }.joined()
+                let lines = (fields + ["Connection: close"]).map { $0 + "\r\n" }.joined()
                 try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\(lines)\r\n")
-            case .hang:
-                if !isHanging { settle() }
-                isHanging = true
+            case .hang: settleOnce()
             }
         }
     }

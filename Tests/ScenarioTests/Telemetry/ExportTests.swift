@@ -58,6 +58,52 @@ struct ExportTests {
         }
     }
 
+    /// Time moves on while a message is on its way, on a connection that was there before.
+    private static let patience = ["OTEL_EXPORTER_OTLP_TIMEOUT": "600000"]
+
+    /// Sends a message for each of `count` exchanges.
+    private func export(_ count: Int, by proxy: ProxyFixture, to collector: Collector) throws {
+        let (_, origin) = try proxy.flaky(.good)
+        let client = try proxy.client()
+        for i in 1...count {
+            #expect(try client.get(origin.url("/number-\(i)")).status == 200)
+            try proxy.export(to: collector, until: "message \(i)") {
+                collector.messages.contains { $0.bodyText.contains("/number-\(i)") }
+            }
+        }
+    }
+
+    @Test func `the connection to a collector is kept for the next message`() async throws {
+        try await Collector.run(.keep) { collector in
+            try await ProxyFixture.run(
+                Self.settings(collector.url),
+                clock: VirtualClock(),
+                environment: Self.patience
+            ) { proxy in
+                try export(3, by: proxy, to: collector)
+                #expect(collector.messages.count == 3 && collector.connectionCount == 1)
+            }
+        }
+    }
+
+    @Test func `a message that a kept connection lost is sent once more`() async throws {
+        try await Collector.run(.keep, .drop, .keep, .leave, .keep) { collector in
+            try await ProxyFixture.run(
+                Self.settings(collector.url),
+                clock: VirtualClock(),
+                environment: Self.patience
+            ) { proxy in
+                try export(2, by: proxy, to: collector)
+                try eventually("the second attempt") { collector.messages.count == 3 }
+                let texts = collector.messages.map(\.bodyText)
+                #expect(texts[1] == texts[2] && collector.connectionCount == 2)
+                // Closed after its answer: the next one comes on another.
+                try export(3, by: proxy, to: collector)
+                #expect(proxy.warnings.isEmpty)
+            }
+        }
+    }
+
     @Test func `messages are compressed where that is asked for`() async throws {
         try await Collector.run(.take) { collector in
             let rules = Self.settings(collector.url, ", compression: gzip")

@@ -237,13 +237,41 @@ struct TraceTests {
                 let origin = try proxy.guardedOrigin(Accepted(["t1"]))
                 #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
             }
-            let spans = collector.spans
+            // The request to the token server is lupin's own: it is no attempt of the exchange.
+            let spans = collector.spans.filter { $0.name != "POST" }
             #expect(spans.map(\.name) == ["GET", "token", "GET"])
             #expect(spans[1]["lupin.token.name"] == "me")
             #expect(spans[1].parent == spans[0].id)
             #expect(spans[0]["lupin.token.action"] == "refreshed")
-            // The request to the token server is lupin's own: it is no attempt of the exchange.
-            #expect(spans.filter(\.isClient).count == 1)
+            let request = try #require(collector.spans.first { $0.name == "POST" })
+            #expect(request.isClient && request.parent == spans[0].id)
+            #expect(request.trace == spans[0].trace && collector.spans.count == 4)
+            #expect(request["http.request.method"] == "POST")
+            #expect(server.url.hasPrefix("http://\(request["server.address"] ?? "?"):"))
+            #expect(request["http.response.status_code"] == "200" && request["error.type"] == nil)
+            #expect(request["lupin.token.name"] == "me" && request["url.full"] == nil)
+        }
+    }
+
+    @Test func `the request for a token is a trace of its own where its exchange has none`()
+        async throws
+    {
+        let server = try TokenServer(TokenServer.Manners(refusal: (400, "{}")))
+        defer { server.stop() }
+        try await Collector.run { collector in
+            let settings = Self.settings(collector, ", traces: 100%")
+            let rules =
+                TokenRefreshTests.rules(server, settings)
+                + "\n  - {name: never, match: {path: /**}, trace: false}\n"
+            try await ProxyFixture.run(rules) { proxy in
+                let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+                #expect(try proxy.client().get(origin.url("/api/a")).status == 502)
+            }
+            let spans = collector.spans
+            #expect(spans.map(\.name) == ["POST"])
+            #expect(spans.first?.parent == "" && spans.first?.isClient == true)
+            #expect(spans.first?["error.type"] == "400")
+            #expect(spans.first?["http.response.status_code"] == "400")
         }
     }
 }
