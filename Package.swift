@@ -210,7 +210,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinStoreTests",
-            dependencies: ["LupinStore"],
+            dependencies: ["LupinStore", "LupinCore"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -144,7 +144,11 @@ final class Shared: Sendable {
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
         history = ExchangeHistory(snapshot.settings.admin)
-        captures = CaptureDesk(snapshot.captureSurroundings, environment, logger)
+        captures = CaptureDesk(
+            snapshot.captureSurroundings(snapshot.redactor),
+            environment,
+            logger
+        )
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
@@ -176,9 +180,7 @@ final class Shared: Sendable {
 
     /// Tells the capture of the secrets and limits that hold now.
     func informCapture() {
-        var surroundings = snapshot.captureSurroundings
-        surroundings.redactor = redactor
-        captures.adopt(surroundings)
+        captures.adopt(snapshot.captureSurroundings(redactor))
     }
 
     /// The style of records under these settings.
@@ -324,8 +326,8 @@ final class Snapshot: Sendable {
 
     var settings: Settings { configuration.settings }
 
-    /// What the capture must know of secrets and limits.
-    var captureSurroundings: CaptureDesk.Surroundings {
+    /// What the capture must know of limits and of secrets, which `redactor` knows.
+    func captureSurroundings(_ redactor: Redactor) -> CaptureDesk.Surroundings {
         CaptureDesk.Surroundings(
             redactor: redactor,
             members: MemberRedaction(names: settings.log.redact.json),

@@ -1,6 +1,7 @@
 // The file of captured exchanges: its schema, and how it is opened.
 
 import Glibc
+import LupinCore
 import Synchronization
 
 /// Captured exchanges in one SQLite file; a writer and readers don't wait for each other.
@@ -11,7 +12,7 @@ package final class CaptureFile: Sendable {
     private let lock: OpenFile
 
     /// Another format is deleted, not converted: captures are for days.
-    private static let version: Int64 = 3
+    private static let version: Int64 = 4
     private static let name = "exchanges.sqlite"
 
     /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
@@ -105,15 +106,17 @@ package final class CaptureFile: Sendable {
     /// Rows are only added at the end of their tables: an index over random IDs would touch as many
     /// pages as there are exchanges, so `known` lists the IDs of each batch (`KnownIDs`).
     ///
-    /// No number is given twice, whatever is deleted: `numbered` has the last one, which is changed
-    /// once a batch (AUTOINCREMENT would change it for every row).
+    /// No number is given twice, whatever is deleted: `numbered` has one that is at least as large
+    /// as every number that was given, and is changed once for many batches.
     /// An exchange under way has no line; there are few of these, so their index is small.
+    /// One that is written once, at its end, has its short bodies in its own row (`PackedBodies`).
     /// The `key` of a body is `8 * exchange + side`; what is short stands in `content`, the rest in
     /// pieces.
     private static let schema = """
         CREATE TABLE exchange (
             number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL,
+            id_high INTEGER NOT NULL,
+            id_low INTEGER NOT NULL,
             start INTEGER NOT NULL,
             host TEXT NOT NULL,
             method TEXT NOT NULL,
@@ -121,7 +124,8 @@ package final class CaptureFile: Sendable {
             duration INTEGER NOT NULL,
             ended INTEGER NOT NULL,
             line BLOB NOT NULL,
-            heads BLOB NOT NULL
+            heads BLOB NOT NULL,
+            bodies BLOB NOT NULL
         );
         CREATE TABLE numbered (
             last INTEGER NOT NULL
@@ -165,8 +169,11 @@ package final class CaptureFile: Sendable {
             marked INTEGER NOT NULL,
             comment TEXT NOT NULL
         ) WITHOUT ROWID;
-        PRAGMA user_version = 3;
+        PRAGMA user_version = 4;
         """
+
+    /// How many numbers are reserved at once, so that not every batch writes the page of the last.
+    static let numbersAtOnce: Int64 = 4096
 
     /// The keys of an exchange's bodies.
     static func bodyKeys(of exchange: Int64) -> ClosedRange<Int64> {
@@ -195,10 +202,13 @@ package final class CaptureFile: Sendable {
             "DELETE FROM body WHERE key BETWEEN ? AND ?",
             [keys.lowerBound, keys.upperBound]
         )
-        try db.run(
-            "DELETE FROM note WHERE id IN (SELECT id FROM exchange WHERE number = ?)",
-            [number]
-        )
+        let id = try db.first("SELECT id_high, id_low FROM exchange WHERE number = ?", [number]) {
+            ExchangeID(
+                high: UInt64(bitPattern: try $0.decode(atIndex: 0)),
+                low: UInt64(bitPattern: try $0.decode(atIndex: 1))
+            )
+        }
+        if let id { try db.run("DELETE FROM note WHERE id = ?", [id.text]) }
         try db.run("DELETE FROM exchange WHERE number = ?", [number])
     }
 

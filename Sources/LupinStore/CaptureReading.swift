@@ -1,5 +1,7 @@
 // Reads captured exchanges back.
 
+import LupinCore
+
 extension CaptureFile {
     /// How much there is.
     package func size() throws(DiskProblem) -> (exchanges: Int, bytes: Int) {
@@ -11,7 +13,7 @@ extension CaptureFile {
         }
     }
 
-    /// The largest number ever given to an exchange.
+    /// A number that is at least as large as every number ever given to an exchange.
     package func lastNumber() throws(DiskProblem) -> Int64 {
         try read { db in
             let last = try db.number("SELECT last FROM numbered") ?? 0
@@ -83,15 +85,17 @@ extension CaptureFile {
         }
     }
 
-    /// The bodies of an exchange.
+    /// The bodies of an exchange, without their content.
     package func bodies(of exchange: Int64) throws(DiskProblem) -> [CapturedBody] {
         let keys = Self.bodyKeys(of: exchange)
         return try read { db in
+            var bodies = try Self.packedBodies(of: exchange, in: db)
+            for i in bodies.indices { bodies[i].content = [] }
             let sql = """
                 SELECT key, bytes, kept, truncated, type, coding, withheld FROM body
                 WHERE key BETWEEN ? AND ? ORDER BY key
                 """
-            return try db.rows(sql, [keys.lowerBound, keys.upperBound]) { row in
+            bodies += try db.rows(sql, [keys.lowerBound, keys.upperBound]) { row in
                 let key: Int64 = try row.decode(atIndex: 0)
                 var body = CapturedBody(side: Int(key & 7))
                 body.bytes = try row.decode(atIndex: 1)
@@ -102,12 +106,26 @@ extension CaptureFile {
                 body.withheld = try row.decode(atIndex: 6)
                 return body
             }
+            return bodies.sorted { $0.side < $1.side }
         }
+    }
+
+    /// Those in the row of the exchange itself, with their content.
+    private static func packedBodies(of exchange: Int64, in db: Database) throws -> [CapturedBody] {
+        let packed: [UInt8]? = try db.first(
+            "SELECT bodies FROM exchange WHERE number = ?",
+            [exchange]
+        ) { try $0.decode(atIndex: 0) }
+        guard let packed, !packed.isEmpty else { return [] }
+        guard let bodies = PackedBodies.bodies(in: packed) else { throw DiskProblem.damaged }
+        return bodies
     }
 
     /// The content of a body; nil if none is kept.
     package func content(of exchange: Int64, side: Int) throws(DiskProblem) -> [UInt8]? {
         try read { db in
+            let packed = try Self.packedBodies(of: exchange, in: db).first { $0.side == side }
+            if let packed { return packed.content.isEmpty ? nil : packed.content }
             let short: [UInt8]? = try db.first(
                 "SELECT content FROM body WHERE key = ? AND length(content) > 0",
                 [Self.bodyKey(of: exchange, side)]
@@ -172,21 +190,26 @@ extension CaptureFile {
         }
     }
 
-    private static let selection =
-        "SELECT number, id, start, host, method, status, duration, line, heads FROM exchange"
+    private static let selection = """
+        SELECT number, id_high, id_low, start, host, method, status, duration, line, heads
+        FROM exchange
+        """
 
     private static func exchange(_ row: Row) throws -> CapturedExchange {
         var exchange = CapturedExchange(
             number: try row.decode(atIndex: 0),
-            id: try row.decode(atIndex: 1),
-            start: try row.decode(atIndex: 2)
+            id: ExchangeID(
+                high: UInt64(bitPattern: try row.decode(atIndex: 1)),
+                low: UInt64(bitPattern: try row.decode(atIndex: 2))
+            ),
+            start: try row.decode(atIndex: 3)
         )
-        exchange.host = try row.decode(atIndex: 3)
-        exchange.method = try row.decode(atIndex: 4)
-        exchange.status = try row.decode(atIndex: 5)
-        exchange.duration = try row.decode(atIndex: 6)
-        exchange.line = try row.decode(atIndex: 7)
-        exchange.heads = try row.decode(atIndex: 8)
+        exchange.host = try row.decode(atIndex: 4)
+        exchange.method = try row.decode(atIndex: 5)
+        exchange.status = try row.decode(atIndex: 6)
+        exchange.duration = try row.decode(atIndex: 7)
+        exchange.line = try row.decode(atIndex: 8)
+        exchange.heads = try row.decode(atIndex: 9)
         return exchange
     }
 }

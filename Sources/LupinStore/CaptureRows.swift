@@ -1,11 +1,12 @@
 // What a capture keeps of an exchange: rows of its file, as plain values.
 
+package import LupinCore
+
 /// An exchange that was captured.
 package struct CapturedExchange: Sendable, Equatable {
     /// The key of the rows that belong to it; in the order in which exchanges were begun.
     package var number: Int64
-    /// 32 hex digits.
-    package var id: String
+    package var identity: ExchangeID
     /// µs since 1970.
     package var start: Int64
     package var host = ""
@@ -15,14 +16,21 @@ package struct CapturedExchange: Sendable, Equatable {
     package var duration: Int64 = 0
     /// The line of the log; empty while the exchange is under way.
     package var line: [UInt8] = []
-    /// The heads, as JSON.
+    /// The heads, packed.
     package var heads: [UInt8] = []
+    /// Its bodies with their content: short ones of an exchange that is written once, at its end.
+    ///
+    /// Others are rows of their own. They are not read back with the rest.
+    package var bodies: [CapturedBody] = []
 
-    package init(number: Int64, id: String, start: Int64) {
+    package init(number: Int64, id: ExchangeID, start: Int64) {
         self.number = number
-        self.id = id
+        identity = id
         self.start = start
     }
+
+    /// 32 hex digits.
+    package var id: String { identity.text }
 }
 
 /// What is kept of a body, besides its content.

@@ -1,5 +1,7 @@
 // Adds exchanges to a capture, and drops those that are too old or too many.
 
+import LupinCore
+
 extension CaptureFile {
     /// Makes the changes in one transaction.
     package func write(_ batch: CaptureBatch) throws(DiskProblem) {
@@ -15,7 +17,12 @@ extension CaptureFile {
             try db.run(
                 "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)",
                 forEach: batch.pieces
-            ) { [$0.exchange, $0.side, $0.number, $0.content] }
+            ) { piece, row in
+                row.add(piece.exchange)
+                row.add(piece.side)
+                row.add(piece.number)
+                row.add(piece.content)
+            }
             try Self.put(batch.messages, in: db)
             for exchange in batch.forgotten { try Self.delete(exchange, in: db) }
         }
@@ -25,23 +32,35 @@ extension CaptureFile {
         try db.run(
             """
             INSERT INTO exchange
-            (number, id, start, host, method, status, duration, ended, line, heads)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            (number, id_high, id_low, start, host, method, status, duration, ended, line, heads,
+            bodies)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (number) DO UPDATE SET host = excluded.host,
             method = excluded.method, status = excluded.status,
             duration = excluded.duration, ended = excluded.ended, line = excluded.line,
-            heads = excluded.heads
+            heads = excluded.heads, bodies = excluded.bodies
             """,
             forEach: exchanges
-        ) {
-            [
-                $0.number, $0.id, $0.start, $0.host, $0.method, $0.status, $0.duration,
-                !$0.line.isEmpty, $0.line, $0.heads,
-            ]
+        ) { exchange, row in
+            row.add(exchange.number)
+            row.add(Int64(bitPattern: exchange.identity.high))
+            row.add(Int64(bitPattern: exchange.identity.low))
+            row.add(exchange.start)
+            row.add(exchange.host)
+            row.add(exchange.method)
+            row.add(exchange.status)
+            row.add(exchange.duration)
+            row.add(!exchange.line.isEmpty)
+            row.add(exchange.line)
+            row.add(exchange.heads)
+            row.add(PackedBodies.bytes(exchange.bodies))
         }
         guard let known = KnownIDs(of: exchanges) else { return }
         try db.run("INSERT INTO known (last, ids) VALUES (?, ?)", [known.last, known.bytes])
-        try db.run("UPDATE numbered SET last = max(last, ?)", [known.last])
+        try db.run(
+            "UPDATE numbered SET last = ? WHERE last < ?",
+            [known.last + numbersAtOnce, known.last]
+        )
     }
 
     private static func put(
@@ -55,11 +74,16 @@ extension CaptureFile {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             forEach: bodies
-        ) { exchange, body in
-            [
-                bodyKey(of: exchange, body.side), body.bytes, body.kept, body.truncated,
-                body.type, body.coding, body.withheld, body.content,
-            ]
+        ) { part, row in
+            let body = part.body
+            row.add(bodyKey(of: part.exchange, body.side))
+            row.add(body.bytes)
+            row.add(body.kept)
+            row.add(body.truncated)
+            row.add(body.type)
+            row.add(body.coding)
+            row.add(body.withheld)
+            row.add(body.content)
         }
     }
 
@@ -74,11 +98,16 @@ extension CaptureFile {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             forEach: messages
-        ) { exchange, message in
-            [
-                exchange, message.number, message.time, message.isFromClient, message.kind,
-                message.bytes, message.isTruncated, message.content,
-            ]
+        ) { part, row in
+            let message = part.message
+            row.add(part.exchange)
+            row.add(message.number)
+            row.add(message.time)
+            row.add(message.isFromClient)
+            row.add(message.kind)
+            row.add(message.bytes)
+            row.add(message.isTruncated)
+            row.add(message.content)
         }
     }
 

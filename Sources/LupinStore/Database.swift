@@ -73,15 +73,23 @@ package final class Database {
         try forEach(sql, values) { _ in true }
     }
 
-    /// Runs a statement that has no rows once for each element, with what `values` makes of it.
+    /// Runs a statement that has no rows once for each element, whose arguments `bind` sets.
     func run<Element>(
         _ sql: String,
         forEach elements: [Element],
-        _ values: (Element) -> [any DatabaseValue]
+        _ bind: (Element, inout Arguments) -> Void
     ) throws {
         if elements.isEmpty { return }
         let statement = try statement(sql)
-        for element in elements { try run(statement, sql, values(element)) { _ in true } }
+        defer { statement.dropArguments() }
+        for element in elements {
+            var arguments = Arguments(of: statement)
+            bind(element, &arguments)
+            guard arguments.code == SQLITE_OK else { throw failure(arguments.code, sql) }
+            let code = statement.step()
+            guard code == SQLITE_DONE else { throw failure(code, sql) }
+            statement.reset()
+        }
     }
 
     /// Passes the rows of a statement to `body` until it returns false.
@@ -99,7 +107,7 @@ package final class Database {
         _ values: [any DatabaseValue],
         _ body: (Row) throws -> Bool
     ) throws {
-        defer { statement.reset() }
+        defer { statement.dropArguments() }
         var place: Int32 = 0
         for value in values {
             place += 1
@@ -207,9 +215,12 @@ package final class Statement {
 
     func step() -> Int32 { unsafe sqlite3_step(handle) }
 
+    /// Ends a run; the arguments stay.
+    func reset() { unsafe sqlite3_reset(handle) }
+
     /// Ends a run and drops its arguments.
-    func reset() {
-        unsafe sqlite3_reset(handle)
+    func dropArguments() {
+        reset()
         unsafe sqlite3_clear_bindings(handle)
     }
 
@@ -253,6 +264,35 @@ package final class Statement {
         let count = unsafe Int(sqlite3_column_bytes(handle, column))
         let bytes = unsafe UnsafeBufferPointer(start: start, count: count)
         return unsafe String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// The arguments of a statement, set one after the other.
+struct Arguments {
+    private let statement: Statement
+    private var place: Int32 = 0
+    /// SQLite's result code: of the first that could not be set.
+    private(set) var code = SQLITE_OK
+
+    fileprivate init(of statement: Statement) { self.statement = statement }
+
+    mutating func add(_ number: Int64) { note(statement.bind(number, at: next())) }
+
+    mutating func add(_ number: Int) { add(Int64(number)) }
+
+    mutating func add(_ isTrue: Bool) { add(isTrue ? 1 : 0 as Int64) }
+
+    mutating func add(_ text: String) { note(statement.bind(text, at: next())) }
+
+    mutating func add(_ bytes: [UInt8]) { note(statement.bind(bytes, at: next())) }
+
+    private mutating func next() -> Int32 {
+        place += 1
+        return place
+    }
+
+    private mutating func note(_ code: Int32) {
+        if self.code == SQLITE_OK { self.code = code }
     }
 }
 

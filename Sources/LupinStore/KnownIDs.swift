@@ -20,9 +20,8 @@ struct KnownIDs {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(exchanges.count * Self.pairBytes)
         for exchange in exchanges {
-            guard let prefix = Prefix(exchange.id) else { continue }
             last = max(last ?? exchange.number, exchange.number)
-            Self.append(prefix.value, to: &bytes)
+            Self.append(exchange.identity.high, to: &bytes)
             Self.append(UInt64(bitPattern: exchange.number), to: &bytes)
         }
         guard let last else { return nil }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import LupinCore
 import LupinStore
 import Testing
 
@@ -38,13 +39,12 @@ private func exchange(
     method: String = "GET",
     status: Int = 200
 ) -> CapturedExchange {
-    let digits = String(number, radix: 16)
-    let id = String(repeating: "0", count: 32 - digits.count) + digits
+    let id = ExchangeID(high: 0, low: UInt64(number))
     var exchange = CapturedExchange(number: number, id: id, start: start)
     (exchange.host, exchange.method, exchange.status) = (host, method, status)
     exchange.duration = 5
     exchange.line = Array(line.utf8)
-    exchange.heads = Array("{\"request\":{}}".utf8)
+    exchange.heads = [1, 2, 3]
     return exchange
 }
 
@@ -120,7 +120,7 @@ struct CaptureFileTests {
             #expect(try file.messageCount(of: 1) == 3)
             #expect(try file.messages(of: 1, after: 0, limit: 9) == [1, 2, 3].map { message($0) })
             #expect(try file.messages(of: 1, after: 1, limit: 1) == [message(2)])
-            #expect(try file.lastNumber() == 2)
+            #expect(try file.lastNumber() >= 2)
             #expect(try file.size().exchanges == under)
         }
         #expect(!CaptureFile.exists(in: folder.path))
@@ -132,6 +132,35 @@ struct CaptureFileTests {
         let copy = try folder.copy()
         try check(try copy.open(), under: 1)
         file.close()
+    }
+
+    @Test func `short bodies lie in the row of their exchange, and go with it`() throws {
+        var first = CapturedBody(side: 0)
+        (first.bytes, first.kept, first.content) = (3, 5, Array("plain".utf8))
+        (first.type, first.coding) = ("text/plain; charset=\u{1F41B}", "gzip")
+        var second = CapturedBody(side: 3)
+        (second.bytes, second.withheld) = (Int64.max, String(repeating: "w", count: 300))
+        second.truncated = "limit"
+        var row = exchange(1, start: 1)
+        row.bodies = [first, second]
+        var batch = CaptureBatch()
+        batch.exchanges = [row]
+        var third = CapturedBody(side: 2)
+        third.content = pattern(70_000)
+        batch.bodies = [(1, third)]
+        let file = try folder.open()
+        try file.write(batch)
+        third.content = []
+        var kept = first
+        kept.content = []
+        #expect(try file.bodies(of: 1) == [kept, third, second])
+        #expect(try file.content(of: 1, side: 0) == Array("plain".utf8))
+        #expect(try file.content(of: 1, side: 1) == nil)
+        #expect(try file.content(of: 1, side: 2) == pattern(70_000))
+        #expect(try file.content(of: 1, side: 3) == nil)
+        try file.delete([1])
+        #expect(try file.bodies(of: 1) == [] && file.content(of: 1, side: 0) == nil)
+        #expect(try !folder.holds("plain"))
     }
 
     @Test func `a body of many small pieces is read in a moment`() throws {
@@ -289,11 +318,15 @@ struct CaptureFileTests {
         let file = try folder.open()
         try file.put(exchange(41, start: 1))
         try file.drop(startedBefore: 2, bytesMax: .max)
-        #expect(try file.lastNumber() == 41)
+        let last = try file.lastNumber()
+        #expect(last >= 41)
+        try file.put(exchange(last + 1, start: 3))
+        let next = try file.lastNumber()
+        #expect(next > last)
         try file.clear()
-        #expect(try file.lastNumber() == 41)
+        #expect(try file.lastNumber() == next)
         file.close()
-        #expect(try folder.open().lastNumber() == 41)
+        #expect(try folder.open().lastNumber() == next)
     }
 
     @Test func `what was cleared is nowhere in the files, and takes no room`() throws {

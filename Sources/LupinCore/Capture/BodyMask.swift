@@ -1,15 +1,25 @@
 // Masks secrets in a body that passes in pieces, whatever borders fall into a secret.
 
+/// What to mask in bodies; one object for all of them.
+package final class BodySecrets: Sendable {
+    package let redactor: Redactor
+    package let members: MemberRedaction
+    fileprivate let reach: Int
+
+    package init(_ redactor: Redactor, _ members: MemberRedaction) {
+        self.redactor = redactor
+        self.members = members
+        reach = redactor.reach
+    }
+}
+
 /// Replaces secrets in a body before it is kept.
 ///
 /// Bytes are held back until it is certain that no secret begins in them and ends beyond.
 package struct BodyMask {
-    private let redactor: Redactor
-    private let members: MemberRedaction
+    private let secrets: BodySecrets
     private var held: [UInt8] = []
     private var isStart = true
-    /// How many bytes at the end are held back.
-    private let reach: Int
     /// A value to hide was longer than what may be held back: nothing more is passed on.
     package private(set) var isGivenUp = false
 
@@ -18,23 +28,22 @@ package struct BodyMask {
     /// Bytes that are held back, at most, for the end of a value to hide.
     private static let heldBytesMax = 1 << 20
 
-    package init(_ redactor: Redactor, _ members: MemberRedaction) {
-        self.redactor = redactor
-        self.members = members
-        reach = redactor.reach
-    }
+    package init(_ secrets: BodySecrets) { self.secrets = secrets }
+
+    /// How many bytes at the end are held back.
+    private var reach: Int { secrets.reach }
 
     /// Takes the next bytes, and appends to `output` what is certain now; with `isLast`, all of it.
     ///
     /// With `isCut` the body went on: what may be the beginning of a secret is masked at its end.
     package mutating func mask(
-        _ bytes: Span<UInt8>,
+        _ bytes: [UInt8],
         isLast: Bool,
         isCut: Bool = false,
         into output: inout [UInt8]
     ) {
         if isGivenUp { return }
-        held.append(copying: bytes)
+        if held.isEmpty { held = bytes } else { held += bytes }
         if isCut { dropCutEscape() }
         if isLast || held.count >= Self.stepBytes + reach {
             let cut = isLast ? held.count : held.count - reach
@@ -59,16 +68,23 @@ package struct BodyMask {
     }
 
     private mutating func pass(upTo cut: Int, isLast: Bool, isCut: Bool, _ output: inout [UInt8]) {
-        let (clean, taken) = redactor.masked(
+        let (clean, taken) = secrets.redactor.masked(
             held.span,
-            members,
+            secrets.members,
             upTo: cut,
             isStart: isStart,
             isLast: isLast,
             isCut: isCut
         )
-        output.append(contentsOf: clean)
-        held.removeFirst(taken)
+        if let clean {
+            output.append(contentsOf: clean)
+            held.removeFirst(taken)
+        } else if output.isEmpty, taken == held.count {
+            swap(&output, &held)
+        } else {
+            output += held[..<taken]
+            held.removeFirst(taken)
+        }
         if taken > 0 { isStart = false }
         if held.count > Self.heldBytesMax {
             isGivenUp = true

@@ -129,13 +129,13 @@ package struct MemberRedaction: Sendable {
 
     /// `name=value`, if the name is on the list.
     private func formField(in text: Span<UInt8>, from start: Int) -> Finding? {
-        var i = start
-        while i < text.count, text[i] != 0x3D {
-            guard i - start < Self.nameBytesMax, text[i] > 0x20, text[i] != 0x26, text[i] != 0x22
-            else { return nil }
-            i += 1
+        let reached = text.extracting(first: start + Self.nameBytesMax + 1)
+        var i = reached.fieldMark(from: start)
+        while i < reached.count, text[i] != 0x3D {
+            guard text[i] > 0x20, text[i] != 0x26, text[i] != 0x22 else { return nil }
+            i = reached.fieldMark(from: i + 1)
         }
-        guard i < text.count, i > start, lists(text.extracting(start..<i)) else { return nil }
+        guard i < reached.count, i > start, lists(text.extracting(start..<i)) else { return nil }
         let value = i + 1
         var end = value
         while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 { end += 1 }
@@ -175,6 +175,20 @@ extension Span<UInt8> {
             let marks =
                 (word | 0x0404_0404_0404_0404).marks(of: 0x26)
                 | word.marks(of: 0x5C) | word.marks(of: 0x3F)
+            if marks != 0 { return i &+ marks.firstMark }
+            i &+= 8
+        }
+        return i
+    }
+
+    /// The first place from `start` on that may end the name of a form's field, or `count`.
+    fileprivate func fieldMark(from start: Int) -> Int {
+        var i = start
+        while count &- i >= 8 {
+            let word = word(at: i)
+            let marks =
+                (word | 0x0404_0404_0404_0404).marks(of: 0x26)
+                | word.marks(of: 0x3D) | word.marks(below: 0x21)
             if marks != 0 { return i &+ marks.firstMark }
             i &+= 8
         }

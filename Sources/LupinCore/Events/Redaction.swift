@@ -118,8 +118,8 @@ package struct Redactor: Sendable {
     ///   - isStart: The body begins with `bytes`.
     ///   - isLast: The body ends with `bytes`.
     ///   - isCut: It went on, so that a secret may have begun.
-    /// - Returns: The masked text, and how many bytes it stands for: fewer than `cut` if something
-    ///   to hide begins before it and may end behind it.
+    /// - Returns: The masked text, nil where it is as it was, and how many bytes it stands for:
+    ///   fewer than `cut` if something to hide begins before it and may end behind it.
     package func masked(
         _ bytes: Span<UInt8>,
         _ members: MemberRedaction,
@@ -127,12 +127,15 @@ package struct Redactor: Sendable {
         isStart: Bool,
         isLast: Bool,
         isCut: Bool
-    ) -> (text: [UInt8], taken: Int) {
-        if isOff { return ([UInt8](copying: bytes.extracting(0..<cut)), cut) }
-        let named = members.findings(in: bytes, isStart: isStart).map(Loss.init)
-        let places = urls.findings(in: bytes).filter { $0.isLikely(in: bytes) }.map(Loss.init)
-        let hits = matcher.find(in: bytes, endsOpen: isCut).map(Loss.init)
-        let losses = Redactor.joined(named + places + hits)
+    ) -> (text: [UInt8]?, taken: Int) {
+        if isOff { return (nil, cut) }
+        let named = members.findings(in: bytes, isStart: isStart)
+        let places = urls.findings(in: bytes).filter { $0.isLikely(in: bytes) }
+        let hits = matcher.find(in: bytes, endsOpen: isCut)
+        if named.isEmpty, places.isEmpty, hits.isEmpty { return (nil, cut) }
+        let losses = Redactor.joined(
+            named.map(Loss.init) + places.map(Loss.init) + hits.map(Loss.init)
+        )
         var taken = cut
         if !isLast {
             // The latest first: one that moves the cut may lay another across it.

@@ -104,6 +104,7 @@ struct FilterTest: Sendable {
         case part([UInt8])
         case beginning(String)
         case within(CIDR)
+        case flag(Bool)
         /// Microseconds, bytes or a number.
         case range(ClosedRange<Int64>)
         /// Bytes of a captured body.
@@ -144,6 +145,9 @@ struct FilterTest: Sendable {
         if case .inBody(let part) = comparison {
             return bodies.contains { $0.firstRange(of: part) != nil }
         }
+        if case .flag(let wanted) = comparison {
+            return paths.contains { line[at: $0]?.bool == true } == wanted
+        }
         for path in paths {
             guard let value = line[at: path] else { continue }
             // An attempt's object stands where another line has a text.
@@ -165,7 +169,7 @@ struct FilterTest: Sendable {
         case .exact(let text): Self.texts(value, kind).contains(text)
         case .part(let part):
             Self.texts(value, kind).contains { Self.contains($0, part) }
-        case .inBody: false
+        case .inBody, .flag: false
         }
     }
 
@@ -208,7 +212,7 @@ struct FilterTest: Sendable {
             }
         case .count: value.list.map { Int64($0.count) } ?? value.count.flatMap(Int64.init(exactly:))
         case .number, .status, .bytes: value.count.flatMap(Int64.init(exactly:))
-        case .text, .word, .cache, .id, .address, .body: nil
+        case .text, .word, .flag, .cache, .id, .address, .body: nil
         }
     }
 

@@ -7,7 +7,7 @@ package enum FilterKey: String, CaseIterable, Sendable {
     case host, url, path, scheme, port, method, status, outcome
     case error, side, rule, step, cache, token, trust, bypassed
     case duration, wait, age, size, sent, attempts, redirects
-    case client, program, user, mode, version, event, id, body
+    case client, program, redirected, user, mode, version, event, id, body
 
     /// The values that a key is compared with.
     package enum Kind: Sendable, Equatable {
@@ -15,6 +15,8 @@ package enum FilterKey: String, CaseIterable, Sendable {
         case text
         /// One of these words.
         case word([String])
+        /// `true` or `false`; what a line leaves out is false.
+        case flag
         /// The parameters of lupin's member of Cache-Status.
         case cache
         /// The first digits of an ID.
@@ -37,7 +39,7 @@ package enum FilterKey: String, CaseIterable, Sendable {
         /// Whether the key can be compared with `<` and `>`.
         package var isOrdered: Bool {
             switch self {
-            case .text, .word, .cache, .id, .address, .body: false
+            case .text, .word, .flag, .cache, .id, .address, .body: false
             case .number, .status, .count, .duration, .age, .bytes: true
             }
         }
@@ -194,6 +196,14 @@ package enum FilterKey: String, CaseIterable, Sendable {
             )
         case .program:
             Row(.text, [RecordField.program.path], "the client's program", "program:curl")
+        case .redirected:
+            Row(
+                .flag,
+                [RecordField.redirected.path],
+                "whether the client ignored the proxy variables under `--confine`, and was led to "
+                    + "lupin",
+                "redirected:true"
+            )
         case .user: Row(.text, [RecordField.user.path], "the client's user", "user:ann")
         case .mode:
             Row(

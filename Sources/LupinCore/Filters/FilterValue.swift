@@ -60,6 +60,13 @@ extension FilterTest.Comparison {
                 throw FilterValueProblem(message: "an ID consists of hexadecimal digits")
             }
             self = .beginning(value.lowercased())
+        case (.equals, .flag), (.isExactly, .flag):
+            guard let wanted = ["true": true, "false": false][value.lowercased()] else {
+                throw FilterValueProblem(
+                    message: "\(key.rawValue) is true or false: write \(row.example)"
+                )
+            }
+            self = .flag(wanted)
         case (.equals, .word(let known)), (.isExactly, .word(let known)):
             guard value.contains("*") || known.contains(value.lowercased()) else {
                 throw FilterValueProblem(
@@ -166,7 +173,7 @@ extension FilterTest.Comparison {
                     )
                 }
                 return status
-            case .number, .count, .text, .word, .cache, .id, .address, .body:
+            case .number, .count, .text, .word, .flag, .cache, .id, .address, .body:
                 guard let count = Units.wholeNumber(value[...]) else {
                     throw Units.Problem(message: "\"\(value)\" is not a number", hint: nil)
                 }

@@ -42,10 +42,9 @@ struct ExchangeDesk {
             line.add("record")
             line.bytes.append(contentsOf: self.line(&format))
             switch self {
-            case .remembered(let entry): entry.heads.add(to: &line, format.redactor)
-            case .captured(let exchange):
-                line.bytes.append(contentsOf: ",".utf8)
-                line.bytes.append(contentsOf: exchange.heads.dropFirst().dropLast())
+            case .remembered(let entry):
+                line.add(members: entry.heads.bytes(format.redactor))
+            case .captured(let exchange): line.add(members: exchange.heads)
             }
             return line
         }

@@ -143,9 +143,14 @@ extension ExchangeHistory.Entry {
     }
 
     /// The heads: the client's request, the request sent upstream, and the client's response.
-    var heads: ExchangeHeads {
+    var heads: PackedHeads {
         let record = record
-        return ExchangeHeads(request: record.request, sent: sent, response: record.response)
+        return PackedHeads(
+            request: record.request,
+            sent: sent,
+            received: nil,
+            response: record.response
+        )
     }
 
     /// Appends the record and the heads.
@@ -153,7 +158,7 @@ extension ExchangeHistory.Entry {
         line.openObject()
         line.add("record")
         line.bytes.append(contentsOf: self.line(&format))
-        heads.add(to: &line, format.redactor)
+        line.add(members: heads.bytes(format.redactor))
         line.closeObject()
     }
 }

@@ -69,6 +69,6 @@ struct StoredResponseText {
             line.closeList()
         }
         line.closeList()
-        line.add(fieldsOf: facts.fields, redactor, skipsHopByHop: false)
+        line.add(fieldsOf: facts.fields, redactor)
     }
 }

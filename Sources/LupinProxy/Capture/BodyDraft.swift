@@ -39,24 +39,38 @@ final class BodyDraft {
 
     init(
         _ side: CapturedSide,
-        _ content: CaptureContent,
+        _ head: FieldSection,
+        bytesMax: Int,
         _ surroundings: CaptureDesk.Surroundings
     ) {
         self.side = side
-        bytesMax = content.bytesMax
+        self.bytesMax = bytesMax
         row = CapturedBody(side: side.rawValue)
-        row.type = surroundings.redactor.cleaned(content.type)
-        let codings = content.codings.map { Self.shown($0, surroundings.redactor) }
+        mask = BodyMask(surroundings.secrets)
+        let redactor = surroundings.redactor
+        if let type = head.first(.contentType) {
+            let bytes = head.storage.span.extracting(type.value.range)
+            if let cleaned = redactor.cleaned(bytes) {
+                row.type = String(copying: cleaned.span)
+            } else {
+                row.type = String(copying: bytes)
+            }
+            let name = "text/event-stream".utf8
+            isEventStream = bytes.extracting(first: name.count).equalsIgnoringCase(name.span)
+        } else {
+            isEventStream = false
+        }
+        let names = head.contentCodings
+        if names.isEmpty { return }
+        let codings = names.map { Self.shown($0, redactor) }
         row.coding = codings.prefix(DecodableCoding.layersMax).joined(separator: ", ")
-        mask = BodyMask(surroundings.redactor, surroundings.members)
-        isEventStream = content.type.lowercased().hasPrefix("text/event-stream")
         if codings.count > DecodableCoding.layersMax {
             row.withheld = "it has more content codings than lupin undoes to mask secrets"
             return
         }
-        for name in content.codings.reversed() {
+        for name in names.reversed() {
             guard let coding = DecodableCoding(name) else {
-                let shown = Self.shown(name, surroundings.redactor)
+                let shown = Self.shown(name, redactor)
                 row.withheld =
                     "lupin can't undo the content coding \(shown), so it could not mask secrets"
                 return
@@ -92,7 +106,7 @@ final class BodyDraft {
         row.bytes = Int64(clamping: count.bytes)
         if !count.isWhole { loss = loss ?? .end }
         if row.withheld.isEmpty {
-            mask.mask([UInt8]().span, isLast: true, isCut: loss != nil, into: &text)
+            mask.mask([], isLast: true, isCut: loss != nil, into: &text)
         }
         if mask.isGivenUp { loss = .mask }
         row.truncated = loss?.rawValue ?? ""
@@ -116,17 +130,26 @@ final class BodyDraft {
             loss = loss ?? .limit
         }
         decoded += content.count
-        mask.mask(content.span, isLast: false, into: &text)
+        mask.mask(content, isLast: false, into: &text)
     }
 
-    /// Adds what is certain to the batch; at the end, all of it.
-    func flush(of exchange: Int64, isEnded: Bool, into batch: inout CaptureBatch) {
-        if !isEnded { mask.flush(isEventStream: isEventStream, into: &text) }
+    /// The body with its content, if that is short and no part of it was written; at the end.
+    func whole() -> CapturedBody? {
+        guard pieceNumber == 0, text.count <= Self.pieceBytes else { return nil }
+        row.kept = Int64(text.count)
+        row.content = text
+        return row
+    }
+
+    /// Adds what is certain so far, for those who watch.
+    func flushCertain(of exchange: Int64, into batch: inout CaptureBatch) {
+        mask.flush(isEventStream: isEventStream, into: &text)
+        flush(of: exchange, into: &batch)
+    }
+
+    /// Adds all that was masked to the batch, with the row.
+    func flush(of exchange: Int64, into batch: inout CaptureBatch) {
         row.kept += Int64(text.count)
-        if isEnded, pieceNumber == 0, text.count <= Self.pieceBytes {
-            row.content = text
-            text = []
-        }
         var start = 0
         while start < text.count {
             let end = min(start + Self.pieceBytes, text.count)

@@ -15,17 +15,17 @@ final class CaptureDesk: Sendable {
 
     /// What is known of secrets and limits when a batch is written.
     struct Surroundings: Sendable {
-        var redactor: Redactor
-        var members: MemberRedaction
+        let secrets: BodySecrets
         var settings: CaptureSettings
         /// Ascends with every change.
         fileprivate(set) var generation = 0
 
         init(redactor: Redactor, members: MemberRedaction, settings: CaptureSettings) {
-            self.redactor = redactor
-            self.members = members
+            secrets = BodySecrets(redactor, members)
             self.settings = settings
         }
+
+        var redactor: Redactor { secrets.redactor }
     }
 
     /// The file with its threads.
@@ -85,34 +85,36 @@ final class CaptureDesk: Sendable {
 
     // MARK: Writing
 
-    /// Takes the events of a worker; never waits for the disk.
-    func submit(_ events: [CaptureEvent], bytes: Int) {
+    /// Takes what a worker has, `bytes` in all; never waits for the disk.
+    func submit(_ parts: [CapturePart], bytes: Int) {
         guard case .success(let opened) = open() else { return }
-        var (events, bytes) = (events, bytes)
+        var (parts, size) = (parts, bytes)
         let queued = queuedBytes.load(ordering: .relaxed)
         let room = settings.queueBytes
-        if queued + bytes > room {
-            events = events.map(\.withoutBytes)
-            bytes = events.reduce(0) { $0 + $1.size }
+        if queued + size > room {
+            size -= parts.reduce(0) { $0 + $1.byteCount }
+            parts = parts.map(\.withoutBytes)
         }
-        guard queued + bytes <= 4 * room else { return forget(events) }
+        guard queued + size <= 4 * room else { return forget(parts) }
         // First: what follows of them is a rest.
-        let (handed, size) = (takeForgotten().map { .forget(key: $0) } + events, bytes)
+        let forgotten = takeForgotten()
         queuedBytes.add(size, ordering: .relaxed)
-        let isTaken = opened.writer.submit { [self] in
-            noteLost(opened.scribe.take(handed, current.withLock { $0 }))
+        let isTaken = opened.writer.submit { [self, parts, size] in
+            let known = current.withLock { $0 }
+            noteLost(opened.scribe.take(parts, forgotten: forgotten, known))
             queuedBytes.subtract(size, ordering: .releasing)
         }
         if isTaken { return }
         queuedBytes.subtract(size, ordering: .relaxed)
-        forget(handed)
+        self.forgotten.withLock { $0 += forgotten }
+        forget(parts)
     }
 
     /// Keeps nothing of these exchanges, of which a part is missing now.
-    private func forget(_ events: [CaptureEvent]) {
-        let keys = Set(events.map(\.key))
+    private func forget(_ parts: [CapturePart]) {
+        let keys = Set(parts.map(\.key))
         forgotten.withLock { $0 += keys }
-        noteLost(events.count(where: \.isEnd))
+        noteLost(parts.count(where: { $0.end != nil }))
     }
 
     /// Counts exchanges that are not kept: each when it ends, however many parts of it were lost.

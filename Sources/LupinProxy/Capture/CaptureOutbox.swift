@@ -1,10 +1,13 @@
 // Collects what the exchanges of a worker have for the capture, and hands it over in batches.
 import LupinCore
 
-/// The events of a worker's exchanges that were not handed over yet; confined to its loop.
+/// What a worker's exchanges have for the capture that was not handed over yet; confined to its
+/// loop.
 final class CaptureOutbox {
     private let desk: CaptureDesk
-    private var events: [CaptureEvent] = []
+    private var parts: [CapturePart] = []
+    /// Exchanges under way with something new, and some that have ended since.
+    private var listed: [ExchangeCapture] = []
     private var bytes = 0
     /// Asks for a call of `flush` soon.
     var flushSoon: () -> Void = {}
@@ -16,21 +19,37 @@ final class CaptureOutbox {
 
     func nextKey() -> UInt64 { desk.nextKey() }
 
-    func add(_ event: CaptureEvent) {
-        if events.isEmpty { flushSoon() }
-        events.append(event)
-        bytes += event.size
-        if bytes >= Self.batchBytes { flush() }
+    /// Notes an exchange that has something new.
+    func list(_ capture: ExchangeCapture) {
+        if isEmpty { flushSoon() }
+        listed.append(capture)
     }
+
+    /// Counts bytes that an exchange copied.
+    func count(_ bytes: Int) {
+        self.bytes += bytes
+        if self.bytes >= Self.batchBytes { flush() }
+    }
+
+    /// Adds a part that takes `bytes` more than was counted.
+    func add(_ part: CapturePart, bytes: Int) {
+        if isEmpty { flushSoon() }
+        parts.append(part)
+        count(bytes)
+    }
+
+    private var isEmpty: Bool { parts.isEmpty && listed.isEmpty }
 
     /// Hands over what was collected.
     func flush() {
-        if events.isEmpty { return }
-        var events: [CaptureEvent] = []
+        for capture in listed { if let part = capture.takePart() { parts.append(part) } }
+        listed.removeAll(keepingCapacity: true)
+        if parts.isEmpty { return }
+        var parts: [CapturePart] = []
         // The next batch is about as long.
-        events.reserveCapacity(self.events.count)
-        swap(&events, &self.events)
-        desk.submit(events, bytes: bytes)
+        parts.reserveCapacity(self.parts.count)
+        swap(&parts, &self.parts)
+        desk.submit(parts, bytes: bytes)
         bytes = 0
     }
 }

@@ -23,11 +23,17 @@ final class CaptureScribe: Sendable {
         drafts = Mutex(Drafts(lastNumber: lastNumber, redactor))
     }
 
-    /// Takes the events of a worker, in their order.
+    /// Takes what a worker has, in its order, after it has dropped the exchanges with `forgotten`
+    /// keys.
     /// - Returns: How many exchanges ended of which nothing is kept.
-    func take(_ events: [CaptureEvent], _ surroundings: CaptureDesk.Surroundings) -> Int {
+    func take(
+        _ parts: [CapturePart],
+        forgotten: [UInt64],
+        _ surroundings: CaptureDesk.Surroundings
+    ) -> Int {
         let (batch, lost) = drafts.withLock { drafts in
-            for event in events { drafts.take(event, surroundings) }
+            for key in forgotten { drafts.forget(key) }
+            for part in parts { drafts.take(part, surroundings) }
             return (drafts.takeBatch(), drafts.takeLost())
         }
         attempt { file throws(DiskProblem) in try file.write(batch) }
@@ -89,37 +95,36 @@ final class CaptureScribe: Sendable {
             return failures % 1000 == 1
         }
 
-        mutating func take(_ event: CaptureEvent, _ surroundings: CaptureDesk.Surroundings) {
-            switch event {
-            case .begin(let key, let id, let start):
-                lastNumber += 1
-                let row = CapturedExchange(number: lastNumber, id: id.text, start: start)
-                open[key] = ExchangeDraft(row)
-            case .body(let key, let side, let content):
-                touch(key)?.begin(side, content, surroundings, &batch)
-            case .bytes(let key, let side, let bytes): touch(key)?.body(side)?.take(bytes)
-            case .lost(let key, let side): open[key]?.body(side)?.lose()
-            case .frames(let key, let isFromClient, let bytes):
-                touch(key)?.read(bytes, isFromClient: isFromClient, surroundings, &batch)
-            case .lostFrames(let key, let isFromClient):
-                open[key]?.direction(isFromClient, surroundings).lose()
-            case .forget(let key):
-                if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
-            case .end(let key, let end):
-                guard let draft = open.removeValue(forKey: key) else {
-                    lost += 1
-                    return
-                }
+        /// Keeps nothing of an exchange, of which a part is missing.
+        mutating func forget(_ key: UInt64) {
+            if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
+        }
+
+        mutating func take(_ part: CapturePart, _ surroundings: CaptureDesk.Surroundings) {
+            guard let draft = draft(part) else {
+                if part.end != nil { lost += 1 }
+                return
+            }
+            draft.take(part, surroundings, &batch)
+            if let end = part.end {
                 adoptRedactor(of: surroundings)
                 draft.end(end, &format, &batch)
+            } else if !draft.isTouched {
+                draft.isTouched = true
+                touched.append(draft)
             }
         }
 
-        /// The draft of an exchange to which something is added; nil if nothing of it is kept.
-        private mutating func touch(_ key: UInt64) -> ExchangeDraft? {
-            guard let draft = open[key] else { return nil }
-            if !draft.isTouched { touched.append(draft) }
-            draft.isTouched = true
+        /// The draft of an exchange, which is no longer under way if this is its last part; nil if
+        /// nothing of it is kept.
+        private mutating func draft(_ part: CapturePart) -> ExchangeDraft? {
+            guard let start = part.start else {
+                return part.end == nil ? open[part.key] : open.removeValue(forKey: part.key)
+            }
+            lastNumber += 1
+            let row = CapturedExchange(number: lastNumber, id: start.id, start: start.microseconds)
+            let draft = ExchangeDraft(row, bytesMax: start.bytesMax)
+            if part.end == nil { open[part.key] = draft }
             return draft
         }
 
@@ -148,6 +153,7 @@ private final class ExchangeDraft {
     var isTouched = false
     private var bodies = BySide<BodyDraft?>(repeating: nil)
     private var directions: [Bool: MessageDraft] = [:]
+    private let bytesMax: Int
     private var messageCount: Int64 = 0
     private var messageBytes = 0
 
@@ -156,24 +162,47 @@ private final class ExchangeDraft {
     /// The content of all messages that are kept of an exchange.
     private static let messageBytesMax = 64 << 20
 
-    init(_ row: CapturedExchange) { self.row = row }
+    init(_ row: CapturedExchange, bytesMax: Int) {
+        self.row = row
+        self.bytesMax = bytesMax
+    }
 
-    func body(_ side: CapturedSide) -> BodyDraft? { bodies[side.rawValue] }
-
-    func begin(
-        _ side: CapturedSide,
-        _ content: CaptureContent,
+    /// Takes what came, but for the end.
+    func take(
+        _ part: CapturePart,
         _ surroundings: CaptureDesk.Surroundings,
         _ batch: inout CaptureBatch
     ) {
-        if bodies[side.rawValue] != nil {
-            batch.restarts.append((row.number, side.rawValue))
-            batch.pieces.removeAll { $0.exchange == row.number && $0.side == side.rawValue }
+        for i in part.bodies.indices {
+            guard let new = part.bodies[i] else { continue }
+            if let head = new.head { begin(i, head, surroundings, &batch) }
+            if !new.bytes.isEmpty { bodies[i]?.take(new.bytes) }
+            if new.isLost { bodies[i]?.lose() }
         }
-        bodies[side.rawValue] = BodyDraft(side, content, surroundings)
+        for new in part.frames {
+            if let bytes = new.bytes {
+                read(bytes, isFromClient: new.isFromClient, surroundings, &batch)
+            } else {
+                direction(new.isFromClient, surroundings).lose()
+            }
+        }
     }
 
-    func direction(
+    private func begin(
+        _ i: Int,
+        _ head: FieldSection,
+        _ surroundings: CaptureDesk.Surroundings,
+        _ batch: inout CaptureBatch
+    ) {
+        guard let side = CapturedSide(rawValue: i) else { return }
+        if bodies[i] != nil {
+            batch.restarts.append((row.number, i))
+            batch.pieces.removeAll { $0.exchange == row.number && $0.side == i }
+        }
+        bodies[i] = BodyDraft(side, head, bytesMax: bytesMax, surroundings)
+    }
+
+    private func direction(
         _ isFromClient: Bool,
         _ surroundings: CaptureDesk.Surroundings
     ) -> MessageDraft {
@@ -186,7 +215,7 @@ private final class ExchangeDraft {
         return new
     }
 
-    func read(
+    private func read(
         _ bytes: [UInt8],
         isFromClient: Bool,
         _ surroundings: CaptureDesk.Surroundings,
@@ -217,11 +246,11 @@ private final class ExchangeDraft {
             batch.exchanges.append(row)
         }
         for i in bodies.indices {
-            bodies[i]?.flush(of: row.number, isEnded: false, into: &batch)
+            bodies[i]?.flushCertain(of: row.number, into: &batch)
         }
     }
 
-    func end(_ end: CapturedEnd, _ format: inout RecordFormat, _ batch: inout CaptureBatch) {
+    func end(_ end: CapturePart.End, _ format: inout RecordFormat, _ batch: inout CaptureBatch) {
         hasEnded = true
         let record = end.record
         row.host = record.origin?.host.text ?? ""
@@ -232,22 +261,22 @@ private final class ExchangeDraft {
         format.appendJSON(record, dropped: 0, to: &line)
         if line.bytes.last == 0x0A { line.bytes.removeLast() }
         row.line = line.bytes
-        let all = ExchangeHeads(
+        let heads = PackedHeads(
             request: record.request,
             sent: end.sent,
             received: end.received,
             response: record.response
         )
-        var heads = JSONLine(capacity: all.size)
-        heads.openObject()
-        all.add(to: &heads, format.redactor)
-        heads.closeObject()
-        row.heads = heads.bytes
-        batch.exchanges.append(row)
+        row.heads = heads.bytes(format.redactor)
         for i in bodies.indices {
             guard let body = bodies[i] else { continue }
-            body.end(end.bodies[i] ?? CapturedCount())
-            body.flush(of: row.number, isEnded: true, into: &batch)
+            body.end(end.counts[i] ?? CapturedCount())
+            if !isWritten, let whole = body.whole() {
+                row.bodies.append(whole)
+            } else {
+                body.flush(of: row.number, into: &batch)
+            }
         }
+        batch.exchanges.append(row)
     }
 }

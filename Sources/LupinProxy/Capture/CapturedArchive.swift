@@ -57,7 +57,7 @@ extension ArchiveEntry {
     /// Creates the entry of a captured exchange; nil while it is under way.
     init?(captured exchange: CapturedExchange, _ bodies: ArchivedBodies) {
         guard let record = JSONValue(parsing: exchange.line.span),
-            case .object(let heads)? = JSONValue(parsing: exchange.heads.span)
+            case .object(let heads)? = JSONValue(parsing: PackedHeads.json(of: exchange.heads).span)
         else { return nil }
         self.init(JSONValue(record: record, besides: heads), bodies)
     }

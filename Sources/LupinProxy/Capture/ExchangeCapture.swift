@@ -6,50 +6,80 @@ import LupinIO
 final class ExchangeCapture {
     private let key: UInt64
     private let outbox: CaptureOutbox
-    private let id: ExchangeID
-    private let startMicroseconds: Int64
-    private let bytesMax: Int
+    private let start: CapturePart.Start
+    /// A part of it was taken.
     private var hasBegun = false
-    private var contents = BySide<CaptureContent?>(repeating: nil)
+    /// The outbox will ask for a part.
+    private var isListed = false
+    private var hasEnded = false
+    /// Bodies that were announced and of which no byte came so far.
+    private var heads = BySide<FieldSection?>(repeating: nil)
     private var counts = BySide<CapturedCount?>(repeating: nil)
+    /// What came since the last part.
+    private var news = BySide<CapturedBytes?>(repeating: nil)
+    private var frames: [CapturedFrames] = []
     /// The response as the origin sent it.
     var received: ResponseHead?
 
-    init(_ record: ExchangeRecord, bytesMax: Int, _ outbox: CaptureOutbox) {
+    /// Bytes of a body that are handed over at once.
+    private static let partBytes = 32 << 10
+
+    init(_ record: borrowing ExchangeRecord, bytesMax: Int, _ outbox: CaptureOutbox) {
         key = outbox.nextKey()
         self.outbox = outbox
-        id = record.id
-        startMicroseconds = record.startMicroseconds
-        self.bytesMax = bytesMax
+        start = CapturePart.Start(
+            id: record.id,
+            microseconds: record.startMicroseconds,
+            bytesMax: bytesMax
+        )
     }
 
     /// A body with this head follows, perhaps for the second time.
-    func begin(_ side: CapturedSide, _ fields: FieldSection) {
-        contents[side.rawValue] = CaptureContent(fields, bytesMax: bytesMax)
-    }
+    func begin(_ side: CapturedSide, _ fields: FieldSection) { heads[side.rawValue] = fields }
 
     /// Copies bytes of a body.
     func append(_ side: CapturedSide, _ bytes: Span<UInt8>) {
         if bytes.isEmpty { return }
-        if let content = contents[side.rawValue] {
-            contents[side.rawValue] = nil
-            counts[side.rawValue] = CapturedCount()
-            beginOnce()
-            outbox.add(.body(key: key, side, content))
+        let i = side.rawValue
+        if let head = heads[i] {
+            heads[i] = nil
+            counts[i] = CapturedCount()
+            news[i] = CapturedBytes(head: head)
         }
-        guard var count = counts[side.rawValue] else { return }
-        let room = UInt64(bytesMax) - min(count.bytes, UInt64(bytesMax))
+        guard var count = counts[i] else { return }
+        let room = UInt64(start.bytesMax) - min(count.bytes, UInt64(start.bytesMax))
         let kept = Int(min(room, UInt64(bytes.count)))
         count.bytes &+= UInt64(bytes.count)
-        counts[side.rawValue] = count
-        guard kept > 0 else { return }
-        let copy = [UInt8](copying: bytes.extracting(0..<kept))
-        outbox.add(.bytes(key: key, side, copy))
+        counts[i] = count
+        if kept > 0 { add(bytes.extracting(first: kept), to: i) }
+    }
+
+    private func add(_ bytes: Span<UInt8>, to i: Int) {
+        var new = news[i].take() ?? CapturedBytes()
+        if new.bytes.isEmpty {
+            new.bytes = [UInt8](copying: bytes)
+        } else {
+            new.bytes.append(copying: bytes)
+        }
+        let isMuch = new.bytes.count >= Self.partBytes
+        news[i] = new
+        if isMuch {
+            if let part = takePart() { outbox.add(part, bytes: bytes.count) }
+        } else {
+            list()
+            outbox.count(bytes.count)
+        }
+    }
+
+    private func list() {
+        if isListed { return }
+        isListed = true
+        outbox.list(self)
     }
 
     /// Whether no more of a body is kept: bytes that follow only have to be counted.
     func hasEnough(of side: CapturedSide) -> Bool {
-        counts[side.rawValue].map { $0.bytes >= UInt64(bytesMax) } ?? false
+        counts[side.rawValue].map { $0.bytes >= UInt64(start.bytesMax) } ?? false
     }
 
     /// Counts bytes of a body of which no more is kept.
@@ -70,21 +100,45 @@ final class ExchangeCapture {
     /// Copies bytes of a WebSocket.
     func append(frames bytes: Span<UInt8>, isFromClient: Bool) {
         if bytes.isEmpty { return }
-        beginOnce()
-        outbox.add(.frames(key: key, isFromClient: isFromClient, [UInt8](copying: bytes)))
+        frames.append(
+            CapturedFrames(isFromClient: isFromClient, bytes: [UInt8](copying: bytes))
+        )
+        list()
+        outbox.count(CapturePart.ownSize + bytes.count)
+    }
+
+    /// What came since the last part; nil if the end was handed over.
+    func takePart() -> CapturePart? {
+        isListed = false
+        if hasEnded { return nil }
+        return part(end: nil)
+    }
+
+    private func part(end: CapturePart.End?) -> CapturePart {
+        let part = CapturePart(
+            key: key,
+            start: hasBegun ? nil : start,
+            bodies: news,
+            frames: frames,
+            end: end
+        )
+        hasBegun = true
+        news = BySide(repeating: nil)
+        if !frames.isEmpty { frames = [] }
+        return part
     }
 
     /// Hands over the record.
-    func end(_ record: ExchangeRecord, sent: RequestHead?) {
-        beginOnce()
-        let end = CapturedEnd(record: record, sent: sent, received: received, bodies: counts)
-        outbox.add(.end(key: key, end))
-    }
-
-    private func beginOnce() {
-        if hasBegun { return }
-        hasBegun = true
-        outbox.add(.begin(key: key, id, startMicroseconds: startMicroseconds))
+    func end(_ record: borrowing ExchangeRecord, sent: RequestHead?) {
+        let size = CapturePart.endSize(record, sent, received)
+        let end = CapturePart.End(
+            record: copy record,
+            sent: sent,
+            received: received,
+            counts: counts
+        )
+        hasEnded = true
+        outbox.add(part(end: end), bytes: CapturePart.ownSize + size)
     }
 }
 

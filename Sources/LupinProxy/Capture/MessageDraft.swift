@@ -66,9 +66,9 @@ final class MessageDraft {
         }
         let isTruncated = bytes > Int64(bytesMax)
         if content.count > bytesMax { content.removeLast(content.count - bytesMax) }
-        var mask = BodyMask(surroundings.redactor, surroundings.members)
+        var mask = BodyMask(surroundings.secrets)
         var masked: [UInt8] = []
-        mask.mask(content.span, isLast: true, isCut: isTruncated, into: &masked)
+        mask.mask(content, isLast: true, isCut: isTruncated, into: &masked)
         return CapturedMessage(
             number: 0,
             time: SystemCall.wallMicroseconds(),

@@ -11,7 +11,7 @@ struct MaskedBodyTests {
             isStart: true,
             isLast: true,
             isCut: false
-        ).text
+        ).text ?? bytes
     }
 
     @Test(

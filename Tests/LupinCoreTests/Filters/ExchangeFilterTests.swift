@@ -50,6 +50,29 @@ struct ExchangeFilterTests {
     }
 
     @Test(arguments: [
+        ("redirected:true", true), ("redirected:TRUE", true), ("redirected=true", true),
+        ("redirected:*", true), ("redirected:false", false), ("not redirected:true", false),
+    ])
+    func `connections that were led to lupin are told apart`(
+        filter: String,
+        isKept: Bool
+    ) throws {
+        let redirected = try line { $0.client.isRedirected = true }
+        #expect(try keeps(filter, redirected) == isKept)
+        #expect(try keeps(filter, line()) == !isKept)
+    }
+
+    @Test(arguments: ["redirected:yes", "redirected~true", "redirected>0", "redirected:t*"])
+    func `a flag is true or false`(filter: String) {
+        do throws(FilterProblem) {
+            _ = try ExchangeFilter(filter)
+            Issue.record("it was compiled")
+        } catch {
+            #expect("\(error)".contains("redirected:true"))
+        }
+    }
+
+    @Test(arguments: [
         ("lupin; hit; ttl=30", ["hit"]),
         ("lupin; fwd=uri-miss; stored", ["miss", "stored", "uri-*"]),
         ("lupin; fwd=stale; fwd-status=304; collapsed", ["stale", "collapsed", "fwd-status"]),

@@ -75,14 +75,12 @@ extension InspectorPageTests {
             var batch = CaptureBatch()
             for _ in 0..<min(5000, count - Int(number)) {
                 number += 1
-                let digits = String(number, radix: 16)
-                let own = String(repeating: "0", count: 32 - digits.count) + digits
+                let own = ExchangeID(high: 0, low: UInt64(number))
                 var row = CapturedExchange(number: number, id: own, start: start + number)
                 (row.host, row.method, row.status) = ("127.0.0.1", "GET", 200)
                 row.line = Array(
-                    line.replacing(id, with: own).replacing("/row", with: "/n\(number)").utf8
+                    line.replacing(id, with: own.text).replacing("/row", with: "/n\(number)").utf8
                 )
-                row.heads = Array("{}".utf8)
                 batch.exchanges.append(row)
             }
             try file.write(batch)

@@ -100,16 +100,23 @@ struct TapeLimitTests {
             let id = try #require(try proxy.captured()["record.id"])
             let line = try proxy.admin("GET", "/v1/exchanges?format=lines").bodyText
                 .trimmingCharacters(in: .newlines)
-            let detail = try proxy.admin("GET", "/v1/exchanges/\(id)").bodyText
-            let heads = "{" + detail.dropFirst("{\"record\":\(line),".utf8.count)
+            var response = ResponseHead(status: 200)
+            response.fields.add(name: "Content-Type", value: "text/plain")
+            let redactor = Redactor(settings: RedactionSettings(), secrets: []) { _ in 0 }
+            let heads = PackedHeads(
+                request: RequestHead(),
+                sent: nil,
+                received: nil,
+                response: response
+            ).bytes(redactor)
             let folder = "\(proxy.directory)/recorded"
             let file = try CaptureFile(folder: folder)
             for number in 1...4 as ClosedRange<Int64> {
-                let own = String(repeating: "\(number)", count: 32)
+                let own = ExchangeID(high: UInt64(number), low: 0)
                 var row = CapturedExchange(number: number, id: own, start: number)
                 (row.method, row.status) = ("GET", 200)
-                row.line = Array(line.replacing(id, with: own).utf8)
-                row.heads = Array(heads.utf8)
+                row.line = Array(line.replacing(id, with: own.text).utf8)
+                row.heads = heads
                 var body = CapturedBody(side: CapturedSide.response.rawValue)
                 (body.bytes, body.kept, body.type) = (300_000, 300_000, "text/plain")
                 var batch = CaptureBatch()

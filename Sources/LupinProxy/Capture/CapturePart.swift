@@ -1,0 +1,115 @@
+// What workers tell the thread that keeps captured exchanges.
+import LupinCore
+
+/// What came of a captured exchange since its last part; most exchanges are one part.
+///
+/// A class, as it is large and goes through several hands.
+final class CapturePart: Sendable {
+    /// Names the exchange within this process.
+    let key: UInt64
+    /// What its first part begins with.
+    let start: Start?
+    let bodies: BySide<CapturedBytes?>
+    let frames: [CapturedFrames]
+    let end: End?
+
+    struct Start: Sendable {
+        var id: ExchangeID
+        /// Since 1970.
+        var microseconds: Int64
+        /// How much is kept of a body.
+        var bytesMax: Int
+    }
+
+    struct End: Sendable {
+        /// With the fields of both heads.
+        var record: ExchangeRecord
+        /// The request as it went to the origin; nil if none did.
+        var sent: RequestHead?
+        /// The response as the origin sent it; nil if none came.
+        var received: ResponseHead?
+        /// The bodies that were begun.
+        var counts: BySide<CapturedCount?>
+    }
+
+    init(
+        key: UInt64,
+        start: Start?,
+        bodies: BySide<CapturedBytes?>,
+        frames: [CapturedFrames],
+        end: End? = nil
+    ) {
+        self.key = key
+        self.start = start
+        self.bodies = bodies
+        self.frames = frames
+        self.end = end
+    }
+
+    /// What it takes of the memory besides bytes of bodies, about: itself with its share of lists,
+    /// and the heads.
+    static let ownSize = 256
+
+    /// What an end takes besides, about.
+    static func endSize(
+        _ record: borrowing ExchangeRecord,
+        _ sent: RequestHead?,
+        _ received: ResponseHead?
+    ) -> Int {
+        2048 + size(record.request?.fields) + size(sent?.fields) + size(received?.fields)
+            + size(record.response?.fields)
+    }
+
+    private static func size(_ fields: FieldSection?) -> Int {
+        guard let fields else { return 0 }
+        return fields.storage.count + fields.lines.count * 24
+    }
+
+    /// What is left of it when there is no room for its bytes.
+    var withoutBytes: CapturePart {
+        var bodies = bodies
+        for i in bodies.indices { bodies[i]?.lose() }
+        return CapturePart(
+            key: key,
+            start: start,
+            bodies: bodies,
+            frames: frames.map { CapturedFrames(isFromClient: $0.isFromClient, bytes: nil) },
+            end: end
+        )
+    }
+
+    /// How many bytes `withoutBytes` saves.
+    var byteCount: Int {
+        var count = frames.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
+        for i in bodies.indices { count += bodies[i]?.bytes.count ?? 0 }
+        return count
+    }
+}
+
+/// Bytes of a body.
+struct CapturedBytes: Sendable {
+    /// The fields of its head, where it begins with these bytes, perhaps anew: another attempt
+    /// sends it again.
+    var head: FieldSection?
+    var bytes: [UInt8] = []
+    /// The writer was behind: bytes are missing.
+    private(set) var isLost = false
+
+    mutating func lose() {
+        bytes = []
+        isLost = true
+    }
+}
+
+/// Bytes of a WebSocket; nil where some are missing from there on.
+struct CapturedFrames: Sendable {
+    var isFromClient: Bool
+    var bytes: [UInt8]?
+}
+
+/// How much of a body there was.
+struct CapturedCount: Sendable {
+    var bytes: UInt64 = 0
+    /// Its end was seen.
+    var isWhole = false
+}

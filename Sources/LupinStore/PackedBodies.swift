@@ -1,0 +1,66 @@
+// The short bodies of an exchange, in its own row.
+
+import LupinCore
+
+/// Bodies with their content as one value: a row of its own would cost more than a short body.
+///
+/// A body is four numbers and five texts, as `PackedReader` reads them.
+enum PackedBodies {
+    static func bytes(_ bodies: [CapturedBody]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        if bodies.isEmpty { return bytes }
+        // Bounded: contents are, and with them their sum.
+        bytes.reserveCapacity(bodies.reduce(0) { $0 + $1.content.count + reservedBytes })
+        for body in bodies {
+            bytes.append(packed: body.side)
+            bytes.append(packed: Int(body.bytes))
+            bytes.append(packed: Int(body.kept))
+            for text in [body.truncated, body.type, body.coding, body.withheld] {
+                bytes.append(packed: text.utf8Span.span)
+            }
+            bytes.append(packed: body.content.span)
+        }
+        return bytes
+    }
+
+    /// What there is besides a content, mostly.
+    private static let reservedBytes = 64
+
+    /// nil for bytes that are none.
+    static func bodies(in bytes: [UInt8]) -> [CapturedBody]? {
+        var reader = PackedReader(bytes)
+        var bodies: [CapturedBody] = []
+        while let side = reader.number() {
+            guard let transferred = reader.number(), let kept = reader.number(),
+                let truncated = reader.text(), let type = reader.text(),
+                let coding = reader.text(), let withheld = reader.text(),
+                let content = reader.text()
+            else { return nil }
+            var body = CapturedBody(side: side)
+            (body.bytes, body.kept) = (Int64(transferred), Int64(kept))
+            body.truncated = String(decoding: bytes[truncated], as: UTF8.self)
+            body.type = String(decoding: bytes[type], as: UTF8.self)
+            body.coding = String(decoding: bytes[coding], as: UTF8.self)
+            body.withheld = String(decoding: bytes[withheld], as: UTF8.self)
+            body.content = Array(bytes[content])
+            bodies.append(body)
+        }
+        return bodies
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(packed number: Int) {
+        var rest = UInt64(number.magnitude)
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest &>>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    fileprivate mutating func append(packed text: Span<UInt8>) {
+        append(packed: text.count)
+        if !text.isEmpty { append(copying: text) }
+    }
+}
