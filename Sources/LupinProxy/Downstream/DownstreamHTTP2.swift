@@ -339,8 +339,7 @@ private final class StreamService: ExchangeKeeper {
     let downstream: DownstreamStream
 
     init(owner: DownstreamHTTP2, _ arrival: DownstreamHTTP2.Arrival) {
-        self.owner = owner
-        self.arrival = arrival
+        // Parameters are stored where they are used last, so that they are moved.
         slot = ParkingSlot(on: owner.resources.loop)
         downstream = DownstreamStream(
             arrival.stream,
@@ -348,6 +347,8 @@ private final class StreamService: ExchangeKeeper {
             slot,
             ends: owner.context.ends
         )
+        self.owner = owner
+        self.arrival = arrival
     }
 
     func run() async { await owner.serve(self) }

@@ -20,13 +20,14 @@ final class DownstreamStream: Downstream {
         _ slot: ParkingSlot,
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
-        self.stream = stream
-        self.slot = slot
         method = request?.method ?? .get
         acceptsTrailers = request?.acceptsTrailers ?? false
         clientEnds = ends
         stream.slot = slot
         stream.begin(receiving: request?.framing ?? .none)
+        // Parameters are stored where they are used last, so that they are moved.
+        self.slot = slot
+        self.stream = stream
     }
 
     private var link: HTTP2Link { stream.link }
