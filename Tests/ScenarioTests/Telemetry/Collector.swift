@@ -31,11 +31,13 @@ final class Collector: Sendable {
 
     private let state: Mutex<State>
     private let origin: ScriptedOrigin
+    private let scheme: String
 
     /// Answers one message after the other; the last answer is for all that follow.
-    private init(_ answers: [Answer]) throws {
+    private init(_ answers: [Answer], _ security: SecureSocket.Server?) throws {
         let box = CollectorBox()
-        origin = try ScriptedOrigin { try box.collector()?.serve($0) }
+        scheme = security == nil ? "http" : "https"
+        origin = try ScriptedOrigin(security: security) { try box.collector()?.serve($0) }
         state = Mutex(State(answers: answers))
         box.set(self)
     }
@@ -43,14 +45,15 @@ final class Collector: Sendable {
     /// Runs `body` with a collector that is gone afterwards.
     static func run(
         _ answers: Answer...,
+        security: SecureSocket.Server? = nil,
         body: (Collector) async throws -> Void
     ) async throws {
-        let collector = try Collector(answers)
+        let collector = try Collector(answers, security)
         defer { collector.origin.stop() }
         try await body(collector)
     }
 
-    var url: String { "http://\(origin.authority)" }
+    var url: String { "\(scheme)://\(origin.authority)" }
     var address: String { origin.authority }
 
     /// Everything that came so far.

@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinProxy
+import LupinTLS
 import LupinTestKit
 import Synchronization
 import Testing
@@ -77,6 +78,24 @@ struct ExportTests {
         try await Collector.run(.keep) { collector in
             try await ProxyFixture.run(
                 Self.settings(collector.url),
+                clock: VirtualClock(),
+                environment: Self.patience
+            ) { proxy in
+                try export(3, by: proxy, to: collector)
+                #expect(collector.messages.count == 3 && collector.connectionCount == 1)
+            }
+        }
+    }
+
+    @Test func `a connection by TLS is kept, too`() async throws {
+        let root = try MintedAuthority.root(now: TestAuthority.now)
+        let leaf = try root.leaf("127.0.0.1")
+        let files = try MintedFiles()
+        let trusted = try files.write(root.certificate.pem, "root.pem")
+        let server = SecureSocket.Server(try leaf.identity)
+        try await Collector.run(.keep, security: server) { collector in
+            try await ProxyFixture.run(
+                "upstream: {tls: {roots: \"\(trusted)\"}}\n" + Self.settings(collector.url),
                 clock: VirtualClock(),
                 environment: Self.patience
             ) { proxy in
