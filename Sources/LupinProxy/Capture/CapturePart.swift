@@ -21,15 +21,28 @@ final class CapturePart: Sendable {
         var bytesMax: Int
     }
 
-    struct End: Sendable {
+    /// A class: a record is copied once, however many hands it goes through.
+    final class End: Sendable {
         /// With the fields of both heads.
-        var record: ExchangeRecord
+        let record: ExchangeRecord
         /// The request as it went to the origin; nil if none did.
-        var sent: RequestHead?
+        let sent: RequestHead?
         /// The response as the origin sent it; nil if none came.
-        var received: ResponseHead?
+        let received: ResponseHead?
         /// The bodies that were begun.
-        var counts: BySide<CapturedCount?>
+        let counts: BySide<CapturedCount?>
+
+        init(
+            record: consuming ExchangeRecord,
+            sent: RequestHead?,
+            received: ResponseHead?,
+            counts: BySide<CapturedCount?>
+        ) {
+            self.record = record
+            self.sent = sent
+            self.received = received
+            self.counts = counts
+        }
     }
 
     init(
