@@ -158,15 +158,6 @@ final class WorkerResources {
         pool.lease(directlyTo: target, asksKernel: asksKernel)
     }
 
-    /// An idle connection for `hop`; see `UpstreamPool.lease`.
-    @inline(never) func lease(
-        for hop: NextHop,
-        known target: KnownTarget?,
-        asksKernel: Bool
-    ) -> UpstreamHTTP1? {
-        pool.lease(for: hop, known: target, asksKernel: asksKernel)
-    }
-
     @inline(never) func nextID() -> ExchangeID {
         ExchangeID(high: random.next(), low: random.next())
     }

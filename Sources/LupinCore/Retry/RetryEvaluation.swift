@@ -53,6 +53,12 @@ extension RetryPolicy: RequestRetrier {
         }
     }
 
+    /// What `safe.mayRepeat` says of a request, which no look into a set decides here.
+    ///
+    /// `safe` repairs nothing else that was sent, so of a body that nobody asks for again, this is
+    /// all there is to know.
+    package static func safeMayRepeat(_ method: Method) -> Bool { method.isIdempotent }
+
     /// Whether a response with that status may cause another attempt.
     package func minds(_ status: UInt16) -> Bool {
         guard status >= 400, limit > 0 else { return false }

@@ -59,7 +59,7 @@ extension Exchange {
     ///
     /// Separate from `adapt`, since most requests take this way and need no wait.
     func unadapted(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
-        guard !hasAdapters, !hasDotSegments else { return nil }
+        guard goesAsItCame else { return nil }
         let hop = try nextHop(to: target)
         markHopByHop(for: hop)
         return AdaptedRequest(
@@ -69,11 +69,12 @@ extension Exchange {
         )
     }
 
-    /// Whether the request goes to its target as it came, over a connection in clear text: most
-    /// requests do, and need no copy.
-    func goesAsItCame(to target: KnownTarget) -> Bool {
-        plan?.cache == nil && target.origin.scheme == .http && mayGoDirectly && trace == nil
-            && !resources.shared.hasStandIns && !hasAdapters && !hasDotSegments
+    /// Whether nothing changes the request but for its connection.
+    var goesAsItCame: Bool { !hasAdapters && !hasDotSegments }
+
+    /// Whether the way to `target` is its direct one in clear text.
+    func isDirect(to target: KnownTarget) -> Bool {
+        target.origin.scheme == .http && mayGoDirectly
     }
 
     private var hasAdapters: Bool {
@@ -260,8 +261,8 @@ extension Exchange {
 
     /// The way of requests to `target`.
     private func nextHop(to target: KnownTarget) throws(LupinError) -> NextHop {
+        if isDirect(to: target) { return target.directHop }
         guard mayGoDirectly else { return try nextHop(to: target.origin) }
-        if target.origin.scheme == .http { return target.directHop }
         let security = try originSecurity(for: target.origin)
         if let hop = target.secureHop, case .secure(_, security, through: nil) = hop { return hop }
         let hop = NextHop.secure(target.origin, security, through: nil)

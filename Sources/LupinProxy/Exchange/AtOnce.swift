@@ -63,10 +63,10 @@ extension Exchange {
             try deliver(from: source, to: sink)
             return nil
         }
-        if goesAsItCame(to: known) {
+        if plan?.cache == nil, goesAsItCame, isDirect(to: known) {
             markHopByHop(for: known.directHop)
             if wishes.upgrade != nil { return .upgrade }
-            return try send(Attempt(asItCameTo: known, of: self), to: known)
+            return try send(try attempt(.asItCame(known), because: .first), to: known)
         }
         let plain = try unadapted(for: known)
         let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
@@ -78,7 +78,7 @@ extension Exchange {
             return nil
         }
         if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
-        return try send(try attempt(adapted, because: .first), to: known)
+        return try send(try attempt(.adapted(adapted), because: .first), to: known)
     }
 
     private func send(

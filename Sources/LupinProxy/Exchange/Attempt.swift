@@ -31,21 +31,22 @@ final class Attempt {
     private var sentAt: UInt64 = 0
 
     init(
-        _ adapted: AdaptedRequest,
+        _ sent: Sent,
         of exchange: Exchange,
         because cause: AttemptRecord.Cause,
         replay: BodyReplay?,
         since exchangeBegun: UInt64? = nil
     ) {
         span = exchange.trace?.nextSpan()
-        var adapted = adapted
         if let trace = exchange.trace, let span {
-            adapted = trace.carried(adapted, by: span)
+            let carried = trace.carried(sent.adapted(of: exchange), by: span)
             if trace.isSentOn, exchange.remembersHeads {
-                exchange.sent = SentRequest(adapted.head)
+                exchange.sent = SentRequest(carried.head)
             }
+            self.sent = .adapted(carried)
+        } else {
+            self.sent = sent
         }
-        sent = .adapted(adapted)
         facts.cause = cause
         earlier = replay
         // An attempt that ends before its body begins passes on the replay that it was given.
@@ -54,22 +55,7 @@ final class Attempt {
         waitBegun = begun
         self.exchangeBegun = exchangeBegun ?? exchange.begun
         self.exchange = exchange
-        // The client's own target has the origin of the record.
-        let isElsewhere = adapted.known == nil && adapted.origin != exchange.record.origin
-        if isElsewhere || exchange.hasMoved || adapted.request.steps.isTargetChanged {
-            facts.url = target
-        }
-    }
-
-    /// Sends the client's request as it came to its own target, the first time and untraced.
-    init(asItCameTo known: KnownTarget, of exchange: Exchange) {
-        span = nil
-        sent = .asItCame(known)
-        earlier = nil
-        begun = exchange.now
-        waitBegun = begun
-        exchangeBegun = exchange.begun
-        self.exchange = exchange
+        if goesElsewhere { facts.url = target }
     }
 
     /// The same attempt as one of `exchange`: the one that it ran for.
@@ -312,10 +298,8 @@ final class Attempt {
         {
             return true
         }
-        // Without a rule nothing that was sent is repaired, and idempotent methods are repeated.
-        // `RetryPolicy.safe` isn't asked: that would be a look into sets for every body.
         guard let policy = exchange.plan?.retry else {
-            return upstream.isReused && exchange.request.method.isIdempotent
+            return upstream.isReused && RetryPolicy.safeMayRepeat(exchange.request.method)
         }
         // Even for a method that is not repeated: 421 and 425 mean that nothing was processed.
         if policy.repairsWhatWasSent { return true }

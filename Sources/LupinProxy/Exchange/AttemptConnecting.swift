@@ -73,7 +73,7 @@ extension Attempt {
             case .asItCame(let target):
                 exchange.resources.lease(directlyTo: target, asksKernel: isDelicate)
             case .adapted(let adapted):
-                exchange.resources.lease(
+                exchange.resources.pool.lease(
                     for: adapted.hop,
                     known: adapted.target,
                     asksKernel: isDelicate

@@ -9,19 +9,30 @@ extension Attempt {
         /// The client's request as it came, to its own target in clear text.
         case asItCame(KnownTarget)
         case adapted(AdaptedRequest)
+
+        /// The request; made from that of `exchange` where nothing was changed.
+        func adapted(of exchange: Exchange) -> AdaptedRequest {
+            switch self {
+            case .adapted(let adapted): adapted
+            case .asItCame(let target):
+                AdaptedRequest(
+                    UpstreamRequest(head: exchange.request, origin: target.origin),
+                    hop: target.directHop,
+                    known: target
+                )
+            }
+        }
     }
 
-    /// The request that is sent; made from the client's where nothing was changed.
-    var adapted: AdaptedRequest {
-        switch sent {
-        case .adapted(let adapted): adapted
-        case .asItCame(let target):
-            AdaptedRequest(
-                UpstreamRequest(head: exchange.request, origin: target.origin),
-                hop: target.directHop,
-                known: target
-            )
-        }
+    var adapted: AdaptedRequest { sent.adapted(of: exchange) }
+
+    /// Whether it goes to another URL than the client's.
+    var goesElsewhere: Bool {
+        if exchange.hasMoved { return true }
+        guard case .adapted(let adapted) = sent else { return false }
+        // The client's own target has the origin of the record.
+        let isElsewhere = adapted.known == nil && adapted.origin != exchange.record.origin
+        return isElsewhere || adapted.request.steps.isTargetChanged
     }
 
     var origin: Origin {

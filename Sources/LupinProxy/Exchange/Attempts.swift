@@ -188,7 +188,7 @@ extension Exchange {
         if let completion = caching?.completion, !hasMoved {
             adapted = adapted.with(completion)
         }
-        let attempt = try attempt(adapted, because: next.cause, replay: next.replay)
+        let attempt = try attempt(.adapted(adapted), because: next.cause, replay: next.replay)
         note(.adapted(adapted))
         attempt.noteWait(now &- began)
         return attempt
@@ -197,17 +197,19 @@ extension Exchange {
     /// Creates an attempt to send a request.
     /// - Throws: Why it may not be sent.
     func attempt(
-        _ adapted: AdaptedRequest,
+        _ sent: Attempt.Sent,
         because cause: AttemptRecord.Cause,
         replay: BodyReplay? = nil
     ) throws(LupinError) -> Attempt {
-        try checkStandIns(in: adapted)
-        try checkBehindParent(
-            adapted.origin,
-            adapted.hop,
-            isHostFromFile: adapted.isHostFromFile
-        )
-        return Attempt(adapted, of: self, because: cause, replay: replay)
+        try checkStandIns(in: sent)
+        if case .adapted(let adapted) = sent {
+            try checkBehindParent(
+                adapted.origin,
+                adapted.hop,
+                isHostFromFile: adapted.isHostFromFile
+            )
+        }
+        return Attempt(sent, of: self, because: cause, replay: replay)
     }
 
     /// The request after all adapters, and after the delay that rules demand.

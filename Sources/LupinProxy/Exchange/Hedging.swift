@@ -145,7 +145,13 @@ final class HedgedAttempt {
         inner = Exchange(ofOurOwn: slot, outer.resources, outer.snapshot)
         inner.standIn(for: outer)
         inner.trace = outer.trace
-        attempt = Attempt(adapted, of: inner, because: .hedge, replay: nil, since: outer.begun)
+        attempt = Attempt(
+            .adapted(adapted),
+            of: inner,
+            because: .hedge,
+            replay: nil,
+            since: outer.begun
+        )
         let local = LoopLocal(self, of: slot.loop.executor)
         let begin = slot.loop.deadline(in: delay)
         Task.immediate(executorPreference: slot.loop.executor) {

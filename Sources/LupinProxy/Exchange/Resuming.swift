@@ -123,14 +123,14 @@ extension Exchange {
         var ranged = usual.request
         resumable.rule.apply(to: &ranged.head, received: received)
         let adapted = AdaptedRequest(ranged, hop: usual.hop, known: usual.known)
-        try checkStandIns(in: adapted)
+        try checkStandIns(in: .adapted(adapted))
         try checkBehindParent(
             adapted.origin,
             adapted.hop,
             isHostFromFile: adapted.isHostFromFile
         )
         note(.adapted(adapted))
-        return Attempt(adapted, of: self, because: .resume, replay: nil)
+        return Attempt(.adapted(adapted), of: self, because: .resume, replay: nil)
     }
 
     /// Corrects the record of the attempt whose body broke off after it counted as delivered.

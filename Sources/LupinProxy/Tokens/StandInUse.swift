@@ -70,8 +70,9 @@ extension Exchange {
     /// Notes stand-ins in a request whose plan does not name their tokens: they go as they are, and
     /// are worth nothing there.
     /// - Throws: The refusal, with `stand_ins.elsewhere: refuse`.
-    func checkStandIns(in adapted: AdaptedRequest) throws(LupinError) {
+    func checkStandIns(in sent: Attempt.Sent) throws(LupinError) {
         guard resources.shared.hasStandIns else { return }
+        let adapted = sent.adapted(of: self)
         let named = plan?.standIns ?? []
         for standIn in resources.shared.standIns.all
         where !named.contains(standIn.token) && standIn.stands(in: adapted.head) {

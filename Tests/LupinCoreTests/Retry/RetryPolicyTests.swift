@@ -65,6 +65,17 @@ struct RetryPolicyTests {
         )
     }
 
+    @Test(arguments: Method.defined + [.other("PURGE")])
+    func `what safe repeats is known without its sets`(method: Method) {
+        for hasKey in [false, true] {
+            #expect(
+                RetryPolicy.safeMayRepeat(method)
+                    == RetryPolicy.safe.mayRepeat(method, hasIdempotencyKey: hasKey)
+            )
+        }
+        #expect(!RetryPolicy.safe.repairsWhatWasSent)
+    }
+
     @Test(arguments: RetryClass.allCases)
     func `only a word of the origin makes a sent request unprocessed`(retry: RetryClass) {
         #expect(retry.isUnprocessed == (retry == .refusedStream || retry == .goaway))
