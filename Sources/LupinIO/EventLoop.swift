@@ -169,7 +169,8 @@ package final class EventLoop {
     // MARK: Private
 
     private var timeout: Int32 {
-        if !executor.isIdle || (hasUnannounced && !postponed.isEmpty) { return 0 }
+        if !executor.isIdle || hasDeparting { return 0 }
+        if hasUnannounced && !postponed.isEmpty { return 0 }
         if clock.isVirtual { return -1 }
         let next = wheel.millisecondsToNext(from: now)
         return hasUnannounced && next != 0 ? 1 : next

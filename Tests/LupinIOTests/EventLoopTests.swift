@@ -63,6 +63,28 @@ struct EventLoopTests {
         }
     }
 
+    @Test func `work before a wait runs once, when no task has anything to do`() async throws {
+        let events = EventLog()
+        let fixture = try LoopFixture()
+        defer { fixture.stop() }
+        try await fixture.run { fixture in
+            let loop = fixture.loop
+            loop.beforeWait {
+                events.note("first")
+                loop.beforeWait { events.note("asked for in work") }
+            }
+            loop.beforeWait { events.note("second") }
+            events.note("asked")
+            // A task that is ready goes first.
+            await Task.yield()
+            events.note("resumed")
+        }
+        let words = ["asked", "resumed", "first", "second", "asked for in work"]
+        #expect(events.wait(for: 5) == words)
+        _ = try await fixture.run { $0.loop.now }
+        #expect(events.all == words)
+    }
+
     @Test func `a thread ends with its loop`() throws {
         for _ in 0..<20 {
             let thread = try LoopThread(name: "test-loop")
