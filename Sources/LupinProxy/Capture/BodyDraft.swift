@@ -60,6 +60,12 @@ final class BodyDraft {
         } else {
             isEventStream = false
         }
+        if let coding = head.messageCoding {
+            let shown = Self.shown(coding, redactor)
+            row.withheld =
+                "its messages have the coding \(shown), so lupin could not mask secrets in them"
+            return
+        }
         let names = head.contentCodings
         if names.isEmpty { return }
         let codings = names.map { Self.shown($0, redactor) }
