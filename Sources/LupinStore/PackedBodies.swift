@@ -48,19 +48,3 @@ enum PackedBodies {
         return bodies
     }
 }
-
-extension [UInt8] {
-    fileprivate mutating func append(packed number: Int) {
-        var rest = UInt64(number.magnitude)
-        while rest >= 0x80 {
-            append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest &>>= 7
-        }
-        append(UInt8(truncatingIfNeeded: rest))
-    }
-
-    fileprivate mutating func append(packed text: Span<UInt8>) {
-        append(packed: text.count)
-        if !text.isEmpty { append(copying: text) }
-    }
-}

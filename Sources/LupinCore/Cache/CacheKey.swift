@@ -93,10 +93,8 @@ package struct CacheKey: Sendable {
     private static func path(of url: Substring) -> Substring { start(of: url, before: 0x3F) }
 
     private static func start(of text: Substring, before end: UInt8) -> Substring {
-        let bytes = text.utf8Span.span
-        var count = 0
-        while count < bytes.count, bytes[count] != end { count += 1 }
-        return text[..<text.utf8.index(text.startIndex, offsetBy: count)]
+        let place = text.utf8Span.span.place(of: end)
+        return text[..<text.utf8.index(text.startIndex, offsetBy: place)]
     }
 
     /// The position of the fragment, which a request should not have.

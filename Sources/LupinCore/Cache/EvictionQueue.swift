@@ -56,7 +56,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Counts a hit; ignores a key that isn't there.
-    @_specialize(where Key == UInt64)
+    @specialized(where Key == UInt64)
     package mutating func hit(_ key: Key) {
         guard let slot = slots[key], nodes[slot].place != .ghost else { return }
         if nodes[slot].hits < Self.hitsMax { nodes[slot].hits += 1 }
@@ -65,7 +65,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
     /// Adds a key, or changes its size.
     ///
     /// - Returns: The evicted keys, oldest first; `key` itself if it is larger than the whole room.
-    @_specialize(where Key == UInt64)
+    @specialized(where Key == UInt64)
     package mutating func insert(_ key: Key, bytes: Int) -> [Key] {
         // At least 1, so that the room bounds the number of keys, too.
         let bytes = max(1, bytes)
@@ -93,7 +93,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Removes a key from all queues, ghost included.
-    @_specialize(where Key == UInt64)
+    @specialized(where Key == UInt64)
     package mutating func remove(_ key: Key) {
         guard let slot = slots.removeValue(forKey: key) else { return }
         unlink(slot)

@@ -6,7 +6,7 @@
 ///
 /// A head is the number of its side plus one, then method and target, or the status, then its field
 /// lines. A text is its length and its bytes; the length of a name is one more, so that 0 ends the
-/// lines. Numbers have seven bits a byte, the lowest first.
+/// lines.
 package struct PackedHeads: Sendable {
     /// As the client sent it.
     package var request: RequestHead?
@@ -64,14 +64,14 @@ package struct PackedHeads: Sendable {
         let isClean = redactor.cleaned(head.fields.storage.span) == nil
         cursor.append(UInt8(side.rawValue + 1))
         if let method = isClean ? nil : redactor.cleaned(head.method.token.utf8Span.span) {
-            add(method.span, to: &cursor)
+            cursor.append(packed: method.span)
         } else {
-            add(head.method.token.utf8Span.span, to: &cursor)
+            cursor.append(packed: head.method.token.utf8Span.span)
         }
         if isClean, head.form != .asterisk, !head.pathAndQuery.isEmpty {
-            add(head.fields.storage.span.extracting(head.pathAndQuery.range), to: &cursor)
+            cursor.append(packed: head.fields.storage.span.extracting(head.pathAndQuery.range))
         } else {
-            add(redactor.recordedPath(of: head).span, to: &cursor)
+            cursor.append(packed: redactor.recordedPath(of: head).span)
         }
         add(head.fields, redactor, isClean, skipsHopByHop, to: &cursor)
     }
@@ -84,7 +84,7 @@ package struct PackedHeads: Sendable {
     ) {
         let isClean = redactor.cleaned(head.fields.storage.span) == nil
         cursor.append(UInt8(side.rawValue + 1))
-        add(number: Int(head.status), to: &cursor)
+        cursor.append(packed: Int(head.status))
         add(head.fields, redactor, isClean, true, to: &cursor)
     }
 
@@ -101,14 +101,14 @@ package struct PackedHeads: Sendable {
             let name = storage.extracting(line.name.range)
             let value = storage.extracting(line.value.range)
             if isClean {
-                add(name, more: 1, to: &cursor)
+                cursor.append(packed: name, more: 1)
             } else {
                 add(cleaned: name, redactor, more: 1, to: &cursor)
             }
             if redactor.hides(field: name, known: line.known) {
-                add(redactor.mark(for: value).span, to: &cursor)
+                cursor.append(packed: redactor.mark(for: value).span)
             } else if isClean {
-                add(value, to: &cursor)
+                cursor.append(packed: value)
             } else {
                 add(cleaned: value, redactor, more: 0, to: &cursor)
             }
@@ -123,26 +123,10 @@ package struct PackedHeads: Sendable {
         to cursor: inout TextCursor
     ) {
         if let shown = redactor.cleaned(text) {
-            add(shown.span, more: more, to: &cursor)
+            cursor.append(packed: shown.span, more: more)
         } else {
-            add(text, more: more, to: &cursor)
+            cursor.append(packed: text, more: more)
         }
-    }
-
-    @inline(__always)
-    private static func add(_ text: Span<UInt8>, more: Int = 0, to cursor: inout TextCursor) {
-        add(number: text.count + more, to: &cursor)
-        cursor.append(text)
-    }
-
-    @inline(__always)
-    private static func add(number: Int, to cursor: inout TextCursor) {
-        var rest = number
-        while rest >= 0x80 {
-            cursor.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest &>>= 7
-        }
-        cursor.append(UInt8(truncatingIfNeeded: rest))
     }
 }
 
@@ -181,38 +165,5 @@ extension PackedHeads {
         }
         line.closeObject()
         return line.bytes
-    }
-}
-
-/// Reads numbers and texts that were packed.
-package struct PackedReader: ~Copyable {
-    private let bytes: [UInt8]
-    private var place = 0
-
-    package init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    /// The next number; nil at the end, and where it is none.
-    package mutating func number() -> Int? {
-        var number = 0
-        // Bounded: nine bytes have 63 bits.
-        for shift in stride(from: 0, to: 63, by: 7) {
-            guard place < bytes.count else { return nil }
-            let byte = bytes[place]
-            place += 1
-            number |= Int(byte & 0x7F) << shift
-            if byte < 0x80 { return number }
-        }
-        return nil
-    }
-
-    /// Where the next text is, whose length was written with `less` more; nil for a shorter one,
-    /// and where there is not so much.
-    package mutating func text(less: Int = 0) -> Range<Int>? {
-        guard let number = number(), number >= less, number - less <= bytes.count - place else {
-            return nil
-        }
-        let start = place
-        place += number - less
-        return start..<place
     }
 }

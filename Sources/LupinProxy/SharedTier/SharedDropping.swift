@@ -30,18 +30,11 @@ final class SharedDropping: Sendable {
     static func digits(of digest: [UInt8]) -> [UInt8] {
         var digits: [UInt8] = []
         digits.reserveCapacity(nameBytes)
-        for byte in digest.prefix(nameBytes / 2) {
-            digits.append(digit(byte >> 4))
-            digits.append(digit(byte & 15))
-        }
+        for byte in digest.prefix(nameBytes / 2) { digits.append(hex: UInt64(byte), digits: 2) }
         return digits
     }
 
     static let nameBytes = 40
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? 0x30 + value : 0x57 + value
-    }
 
     /// Registers a client of this process.
     /// - Returns: Whether it is the first, which listens, too.
