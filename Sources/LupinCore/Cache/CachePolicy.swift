@@ -1,5 +1,15 @@
 // A cache policy of the rules file: its mode, and where it overrides the origin.
 
+/// The cache of a plan.
+///
+/// A reference, since every exchange with a cache holds its policy: a copy of that counts a
+/// reference for each of its texts and lists.
+package final class PlannedCache: Sendable {
+    package let policy: CachePolicy
+
+    package init(_ policy: CachePolicy) { self.policy = policy }
+}
+
 /// How responses are stored and reused; a policy under `cache:`.
 package struct CachePolicy: Sendable, Equatable {
     /// Whose responses the cache may hold (RFC 9111 §1).

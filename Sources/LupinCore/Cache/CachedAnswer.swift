@@ -11,6 +11,13 @@ package struct CachedAnswer: Sendable {
     package let multipart: MultipartRanges?
     /// The number of bytes that follow the head of a response to GET.
     package let contentLength: UInt64
+
+    /// Moves the head out: whoever adds lines to a copy would copy all of them.
+    package mutating func takeHead() -> ResponseHead {
+        var head = ResponseHead()
+        swap(&head, &self.head)
+        return head
+    }
 }
 
 extension StoredResponse {
@@ -41,18 +48,15 @@ extension StoredResponse {
     }
 
     private func full(_ nowUs: Int64) -> CachedAnswer {
-        let length = content.completeLength ?? 0
-        // HEAD gets the head of the whole, even when only parts are held.
-        var head = head(status == 206 ? 200 : status, nowUs) { _ in true }
-        // Room for the lines that are added here and behind: else each copies the bytes.
-        head.fields.storage.reserveCapacity(fields.storage.count + 128)
-        head.fields.add(name: "Age", value: ageText(nowUs))
-        if status != 204 { head.fields.add(name: "Content-Length", value: String(length)) }
+        var head = ResponseHead(status: wholeStatus)
+        // Age, Cache-Status, and what rules set: beyond that room the lines are copied again.
+        head.fields = whole.copy(linesToAdd: 4, bytesToAdd: 160)
+        head.fields.add(.age, decimal: UInt64(clamping: freshness.age(at: nowUs)))
         return CachedAnswer(
             head: head,
-            ranges: length > 0 ? [0..<length] : [],
+            ranges: wholeRanges,
             multipart: nil,
-            contentLength: length
+            contentLength: content.completeLength ?? 0
         )
     }
 
@@ -100,12 +104,7 @@ extension StoredResponse {
         var head = ResponseHead(status: status)
         head.fields = fields
         head.fields.lines.removeAll { line in
-            switch line.known {
-            case .age, .contentLength: true
-            // In a 200 it has no meaning; it stays because the origin sent it.
-            case .contentRange: status != 200 || self.status == 206
-            default: !isKept(line)
-            }
+            !line.isSent(with: status, storedWith: self.status) || !isKept(line)
         }
         return head
     }

@@ -28,6 +28,21 @@ extension FieldSection {
         return copy
     }
 
+    /// The fields of an answer that is the whole of a response with these stored fields and this
+    /// status, except Age.
+    ///
+    /// It shares its bytes with these fields, which get those of the length for that.
+    mutating func whole(_ status: UInt16, length: UInt64) -> FieldSection {
+        let answered = StoredResponse.wholeStatus(status)
+        var kept = lines.filter { $0.isSent(with: answered, storedWith: status) }
+        if answered != 204 { kept.append(makeLine(.contentLength, decimal: length)) }
+        var whole = FieldSection()
+        whole.storage = storage
+        whole.lines = kept
+        whole.names = names
+        return whole
+    }
+
     /// The stored fields after an update by a 304, or by a 200 to HEAD (§3.2).
     ///
     /// Every field of `newer` replaces the stored ones of its name, with the exceptions of §3.2:
@@ -108,6 +123,19 @@ extension FieldSection {
             isContiguous: true
         )
         lines.append(line)
+    }
+}
+
+extension FieldSection.Line {
+    /// Whether an answer with `status` has the line of a stored response with status `stored`: not
+    /// what is said anew, about age and length.
+    func isSent(with status: UInt16, storedWith stored: UInt16) -> Bool {
+        switch known {
+        case .age, .contentLength: false
+        // In a 200 it has no meaning; it stays because the origin sent it.
+        case .contentRange: status == 200 && stored != 206
+        default: true
+        }
     }
 }
 

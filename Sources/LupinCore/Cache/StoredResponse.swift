@@ -18,6 +18,11 @@ package struct StoredResponse: Sendable {
     package let content: HeldContent
     /// When its request was sent, in microseconds since 1970.
     package private(set) var requestTimeUs: Int64
+    /// The fields of the answer that is the whole response, except Age; they share the bytes of
+    /// `fields`.
+    let whole: FieldSection
+    /// The content of that answer; none when it is empty.
+    let wholeRanges: [Range<UInt64>]
 
     /// Computes the facts of a response; nil when its Vary lets no request have it.
     ///
@@ -57,6 +62,9 @@ package struct StoredResponse: Sendable {
             isApart: isApart
         )
         if status != head.status { fields.remove(name: "Content-Range") }
+        let length = content.completeLength ?? 0
+        wholeRanges = length > 0 ? [0..<length] : []
+        whole = fields.whole(status, length: length)
         self.fields = fields
         self.directives = directives
         etag = EntityTag(of: head.fields)
@@ -81,6 +89,13 @@ package struct StoredResponse: Sendable {
         head.fields = fields
         return head
     }
+
+    /// The status of the answer that is the whole response.
+    ///
+    /// HEAD gets it even when only parts are held.
+    var wholeStatus: UInt16 { StoredResponse.wholeStatus(status) }
+
+    static func wholeStatus(_ status: UInt16) -> UInt16 { status == 206 ? 200 : status }
 
     /// Whether the origin demands validation of every use; a `ttl` of the policy overrides that.
     package var mustValidate: Bool {

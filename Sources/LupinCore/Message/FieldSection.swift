@@ -161,6 +161,22 @@ extension FieldSection {
         lines.append(makeLine(name: name, value: value))
     }
 
+    /// Appends a line of a known field with a number.
+    package mutating func add(_ name: FieldName, decimal: UInt64) {
+        lines.append(makeLine(name, decimal: decimal))
+    }
+
+    /// A copy with room for more lines and their bytes: without that, adding them copies it again.
+    package func copy(linesToAdd: Int, bytesToAdd: Int) -> FieldSection {
+        var copy = FieldSection()
+        copy.storage.reserveCapacity(storage.count + bytesToAdd)
+        copy.storage.append(copying: storage.span)
+        copy.lines.reserveCapacity(lines.count + linesToAdd)
+        copy.lines.append(contentsOf: lines)
+        copy.names = names
+        return copy
+    }
+
     /// Replaces all lines called `name` with one line, at the position of the first.
     public mutating func set(name: String, value: String) {
         let wanted = Array(name.utf8)
@@ -201,6 +217,27 @@ extension FieldSection {
         let name = name.utf8Span.span
         let known = FieldName(name)
         return makeLine(name: name, value: value.utf8Span.span, known: known)
+    }
+
+    /// The same for a known field with a number.
+    mutating func makeLine(_ name: FieldName, decimal: UInt64) -> Line {
+        let spelling = name.spelling
+        let start = storage.count
+        storage.append(copying: spelling.utf8Span.span)
+        storage.append(0x3A)
+        storage.append(0x20)
+        let valueStart = storage.count
+        storage.append(decimal: decimal)
+        let end = storage.count
+        storage.append(0x0D)
+        storage.append(0x0A)
+        names.insert(name)
+        return Line(
+            name: ByteRange(start: start, count: spelling.utf8.count),
+            value: ByteRange(valueStart..<end),
+            known: name,
+            isContiguous: true
+        )
     }
 
     private mutating func makeLine(

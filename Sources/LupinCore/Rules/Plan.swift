@@ -42,7 +42,7 @@ package final class Plan: Sendable {
     /// Whether attempts are counted, for the host's budget and circuit.
     package let countsAttempts: Bool
     /// How responses are stored and reused; nil without a cache.
-    package let cache: CachePolicy?
+    package let caching: PlannedCache?
     /// Whether an interrupted download is completed by range.
     package let resumes: Bool
     package let throttle: ThrottleSettings
@@ -81,6 +81,9 @@ package final class Plan: Sendable {
     package let cookieJar: String?
     /// The combined requirements for an exchange.
     package let demands: Demands
+
+    /// The policy of ``caching``, in a copy.
+    package var cache: CachePolicy? { caching?.policy }
 
     /// Combines the rules at `matched`, which ascend.
     ///
@@ -122,7 +125,7 @@ package final class Plan: Sendable {
         hedge = retry.hedge
         perTry = retry.perTry
         countsAttempts = retry.countsAttempts
-        cache = acting.last { $0.cache != nil }?.cache ?? nil
+        caching = (acting.last { $0.cache != nil }?.cache ?? nil).map(PlannedCache.init)
         resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
         bodyEdits = steps.filter(\.editsBody)
@@ -143,7 +146,7 @@ package final class Plan: Sendable {
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
             case .request: for steps in traits { demands.formUnion(steps.demands) }
             case .retry: demands.formUnion(retry.demands)
-            case .cache: if cache != nil { demands.insert(.storing) }
+            case .cache: if caching != nil { demands.insert(.storing) }
             case .validate: demands.formUnion(self.validation?.demands ?? [])
             case .respond: if respond != nil { demands.insert(.answering) }
             case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }

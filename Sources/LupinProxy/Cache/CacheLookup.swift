@@ -6,7 +6,7 @@ import LupinWire
 extension Exchange {
     /// Answers a request whose plan has a cache: from the cache, through it, or past it.
     func answerThroughCache(
-        _ policy: CachePolicy,
+        _ planned: PlannedCache,
         to target: KnownTarget
     ) async throws(LupinError) {
         let base: AdaptedRequest
@@ -16,8 +16,8 @@ extension Exchange {
             base = try await adaptSteps(for: target)
         }
         // The owner of the responses matters even where every client may use the credentials.
-        if !policy.isShared { cacheOwner = await clientUser() }
-        let use = cacheUse(policy, base)
+        if !planned.policy.isShared { cacheOwner = await clientUser() }
+        let use = cacheUse(planned, base)
         caching = use
         let store = resources.shared.responses
         if let reason = use.asked.bypass {
@@ -26,7 +26,7 @@ extension Exchange {
             if reason != .method { use.status.detail = reason.rawValue }
             return try await forward(use, to: target)
         }
-        var mayWait = use.asked.isCollapsible && policy.isCollapsing
+        var mayWait = use.asked.isCollapsible && planned.policy.isCollapsing
         while true {
             use.look(in: store)
             if use.selected == nil, let disk = store.disk {

@@ -11,7 +11,7 @@ extension Exchange {
     /// Whether the request is for the cache.
     var isPurge: Bool {
         guard let plan, request.method == .purge else { return false }
-        return plan.respond == nil && plan.cache != nil
+        return plan.respond == nil && plan.caching != nil
     }
 
     /// Answers a PURGE: drops the stored responses of its URL, and of the URL that the steps of

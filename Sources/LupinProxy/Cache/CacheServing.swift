@@ -22,43 +22,45 @@ extension Exchange {
     /// Begins to serve a stored response that is fresh and in memory.
     /// - Returns: Nil when there is none, or when a wait is needed; then nothing was done.
     func openFromMemory(
-        _ policy: CachePolicy,
+        _ planned: PlannedCache,
         _ base: AdaptedRequest
     ) throws(LupinError) -> (source: any BodySource, sink: any BodySink)? {
-        if !policy.isShared {
+        if !planned.policy.isShared {
             guard let user = knownUser else { return nil }
             cacheOwner = user
         }
-        let use = cacheUse(policy, base)
+        let use = cacheUse(planned, base)
         guard use.asked.bypass == nil else { return nil }
         use.look(in: resources.shared.responses)
         guard let selected = use.selected else { return nil }
         let cached = use.candidates[selected]
-        let decision = cached.facts.reuse(
-            for: use.asked,
-            policy: policy,
-            nowUs: resources.wallNow
-        )
+        let now = resources.wallNow
+        let decision = cached.reuse(for: use.asked, by: planned, nowUs: now)
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
         caching = use
         use.status = .hit(ttl: ttl)
-        return try open(cached, .memory(content), as: served(cached.facts, use), use)
+        let answer = base.answer(
+            of: cached,
+            use.asked,
+            nowUs: now,
+            boundary: record.id.text
+        )
+        return try open(cached, .memory(content), as: answer, use)
     }
 
     private func open(
         _ cached: CachedResponse,
         _ content: ServedContent,
-        as served: CachedAnswer,
+        as answer: consuming CachedAnswer,
         _ use: CacheUse
     ) throws(LupinError) -> (source: any BodySource, sink: any BodySink) {
+        var served = answer
         resources.shared.responses.noteHit(cached)
         use.noteFinding(cached)
         noteCache(use)
-        let sink = try present(served.head, .length(served.contentLength), for: use, served)
-        let isBodiless = ResponseParser.hasNoBody(
-            status: served.head.status,
-            method: request.method
-        )
+        let head = served.takeHead()
+        let isBodiless = ResponseParser.hasNoBody(status: head.status, method: request.method)
+        let sink = try present(head, asLongAs: served.contentLength)
         return (isBodiless ? BytesBody([]) : try source(content, served), sink)
     }
 
@@ -98,11 +100,13 @@ extension Exchange {
         flight.follow()
         defer { flight.leave() }
         noteCache(use)
-        let served = served(facts, use)
-        let sink = try present(served.head, .length(served.contentLength), for: use, served)
-        guard served.contentLength > 0,
-            !ResponseParser.hasNoBody(status: served.head.status, method: request.method)
-        else { return try await relay(from: BytesBody([]), to: sink) }
+        var served = served(facts, use)
+        let head = served.takeHead()
+        let isBodiless = ResponseParser.hasNoBody(status: head.status, method: request.method)
+        let sink = try present(head, asLongAs: served.contentLength)
+        guard served.contentLength > 0, !isBodiless else {
+            return try await relay(from: BytesBody([]), to: sink)
+        }
         let reader = JoinedBody(body, length: length, wake: bodyWake)
         try await relay(from: reader, to: sink)
     }
@@ -115,15 +119,14 @@ extension Exchange {
         )
     }
 
+    /// Stages the head of an answer whose content has `length` bytes.
     private func present(
-        _ head: ResponseHead,
-        _ framing: BodyFraming,
-        for use: CacheUse,
-        _ served: CachedAnswer
+        _ head: consuming ResponseHead,
+        asLongAs length: UInt64
     ) throws(LupinError) -> any BodySink {
         // A 304 has no length of its own.
-        let length = head.status == 304 ? nil : served.contentLength
-        return try present(head, framing, contentLength: length)
+        let contentLength = head.status == 304 ? nil : length
+        return try present(head, .length(length), contentLength: contentLength)
     }
 
     /// Revalidates a stale response while the client gets it already (RFC 5861 §3).
@@ -137,11 +140,11 @@ extension Exchange {
         let inner = Exchange(ofOurOwn: slot, resources, snapshot)
         inner.standIn(for: self)
         inner.cacheOwner = cacheOwner
-        let local = LoopLocal((inner, use.policy, target), of: slot.loop.executor)
+        let local = LoopLocal((inner, use.planned, target), of: slot.loop.executor)
         resources.beginOwnWork(slot)
         Task.immediate(executorPreference: slot.loop.executor) {
-            let (inner, policy, target) = local.value
-            await inner.validate(by: policy, at: target)
+            let (inner, planned, target) = local.value
+            await inner.validate(by: planned, at: target)
             store.endValidation(key)
             inner.resources.endOwnWork(inner.slot)
             inner.slot.retire()
@@ -149,7 +152,7 @@ extension Exchange {
     }
 
     /// Sends a validation request for lupin itself, and stores the result.
-    private func validate(by policy: CachePolicy, at target: KnownTarget) async {
+    private func validate(by planned: PlannedCache, at target: KnownTarget) async {
         do throws(LupinError) {
             // The client's own conditions and range refer to the client's copy.
             changeFields { fields in
@@ -160,7 +163,7 @@ extension Exchange {
             let plain = try unadapted(for: target)
             let base: AdaptedRequest
             if let plain { base = plain } else { base = try await adaptSteps(for: target) }
-            let use = cacheUse(policy, base)
+            let use = cacheUse(planned, base)
             caching = use
             use.look(in: resources.shared.responses)
             use.status = .forward(.stale)

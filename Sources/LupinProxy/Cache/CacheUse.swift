@@ -6,7 +6,7 @@ import LupinWire
 
 /// One exchange's use of the cache.
 final class CacheUse {
-    let policy: CachePolicy
+    let planned: PlannedCache
     let key: CacheKey
     /// What lupin attaches to the request, including credentials that are still to come.
     var attachments: Attachments
@@ -38,13 +38,13 @@ final class CacheUse {
     var shared: SharedUse?
 
     init(
-        _ policy: CachePolicy,
+        _ planned: PlannedCache,
         _ key: CacheKey,
         _ asked: CacheRequest,
         _ base: AdaptedRequest,
         _ attachments: Attachments
     ) {
-        self.policy = policy
+        self.planned = planned
         self.attachments = attachments
         self.key = key
         keys = [key]
@@ -52,9 +52,11 @@ final class CacheUse {
         self.base = base
     }
 
+    var policy: CachePolicy { planned.policy }
+
     /// Looks up the responses stored by now; `others` are responses that had no room in memory.
     func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
-        if policy.obeysNoVarySearch {
+        if planned.policy.obeysNoVarySearch {
             keys = store.keys(of: key)
             candidates = store.responses(keys)
         } else {
@@ -63,11 +65,11 @@ final class CacheUse {
         if !others.isEmpty {
             candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
         }
-        if !candidates.allSatisfy({ $0.policy == policy }) {
+        if !candidates.allSatisfy({ $0.isSeen(by: planned) }) {
             candidates = candidates.map { $0.seen(by: policy) }
         }
         if candidates.count == 1 {
-            selected = candidates[0].facts.vary.matches(base.request.head.fields) ? 0 : nil
+            selected = base.selects(candidates[0]) ? 0 : nil
         } else {
             selected = StoredResponse.selected(from: facts, for: base.head.fields)
         }
@@ -86,7 +88,7 @@ final class CacheUse {
     ///
     /// A part that completes `held` and has no No-Vary-Search is for the URLs of `held`.
     func hear(_ head: ResponseHead, completing held: CachedResponse? = nil) {
-        guard policy.obeysNoVarySearch else { return }
+        guard planned.policy.obeysNoVarySearch else { return }
         let says = head.fields.value(of: "No-Vary-Search") != nil
         variance = held == nil || says ? NoVarySearch(of: head.fields) : held?.key.variance
     }
@@ -104,14 +106,42 @@ final class CacheUse {
 
     /// The value of `Cache-Status`; nil when the policy sends none.
     var field: String? {
-        guard let name = policy.statusName else { return nil }
+        guard let name = planned.policy.statusName else { return nil }
         return name == CachePolicy.defaultStatusName ? text : status.text(name: name)
+    }
+}
+
+/// What the cache asks of a request. Here, since whoever asks for its head gets a copy.
+extension AdaptedRequest {
+    func key(partition: String) -> CacheKey {
+        CacheKey(request.head, to: request.origin, partition: partition)
+    }
+
+    func cacheRequest(hasContent: Bool) -> CacheRequest {
+        CacheRequest(request.head, hasContent: hasContent)
+    }
+
+    func separations(_ planned: PlannedCache, isUserKnown: Bool) -> [CacheSeparation] {
+        planned.policy.separations(of: request.head.fields, isUserKnown: isUserKnown)
+    }
+
+    /// Whether the fields that select a stored response are those of this request.
+    func selects(_ cached: CachedResponse) -> Bool { cached.isSelected(by: request.head.fields) }
+
+    /// The answer of a stored response, in its whole or in part.
+    func answer(
+        of cached: CachedResponse,
+        _ asked: CacheRequest,
+        nowUs: Int64,
+        boundary: @autoclosure () -> String
+    ) -> CachedAnswer {
+        cached.answer(to: request.head, asked, nowUs: nowUs, boundary: boundary())
     }
 }
 
 extension Exchange {
     /// The use of the cache for a request of this exchange.
-    func cacheUse(_ policy: CachePolicy, _ base: AdaptedRequest) -> CacheUse {
+    func cacheUse(_ planned: PlannedCache, _ base: AdaptedRequest) -> CacheUse {
         trace?.beginLook(at: slot.loop.now)
         let attachments = Attachments(
             of: plan,
@@ -121,26 +151,22 @@ extension Exchange {
             version: snapshot.version
         )
         assert(attachments.all.allSatisfy(base.hop.isApart))
-        let key = CacheKey(
-            base.request.head,
-            to: base.origin,
-            partition: partition(policy, base, attachments)
-        )
-        let asked = CacheRequest(base.request.head, hasContent: !framing.isEmpty)
-        return CacheUse(policy, key, asked, base, attachments)
+        let key = base.key(partition: partition(planned, base, attachments))
+        let asked = base.cacheRequest(hasContent: !framing.isEmpty)
+        return CacheUse(planned, key, asked, base, attachments)
     }
 
     /// The partition of the response: shared by all, or by the clients with these credentials.
     ///
     /// Only a keyed digest of them is kept.
     private func partition(
-        _ policy: CachePolicy,
+        _ planned: PlannedCache,
         _ base: AdaptedRequest,
         _ attachments: Attachments
     ) -> String {
         var text = attachments.partition
         let isUserKnown = cacheOwner != .unknown
-        for part in policy.separations(of: base.request.head.fields, isUserKnown: isUserKnown) {
+        for part in base.separations(planned, isUserKnown: isUserKnown) {
             switch part {
             case .user: text += "\(owner)\n"
             case .authorization(let values): for value in values { text += "auth \(value)\n" }

@@ -38,6 +38,33 @@ final class CachedResponse: Sendable {
         Int(clamping: content?.count ?? 0) + facts.fields.storage.count + Self.overheadBytes
     }
 
+    // Here, and not asked of `facts` by those who hold the response: that would copy them.
+
+    /// Whether its facts were computed by the policy.
+    func isSeen(by planned: PlannedCache) -> Bool { planned.policy == policy }
+
+    /// Whether the fields that select it are those of a request.
+    func isSelected(by request: FieldSection) -> Bool { facts.vary.matches(request) }
+
+    /// See ``StoredResponse/reuse(for:policy:nowUs:)``.
+    func reuse(
+        for asked: CacheRequest,
+        by planned: PlannedCache,
+        nowUs: Int64
+    ) -> ReuseDecision {
+        facts.reuse(for: asked, policy: planned.policy, nowUs: nowUs)
+    }
+
+    /// The answer to a request, in its whole or in part.
+    func answer(
+        to request: RequestHead,
+        _ asked: CacheRequest,
+        nowUs: Int64,
+        boundary: @autoclosure () -> String
+    ) -> CachedAnswer {
+        facts.served(facts.answer(to: request, asked), nowUs: nowUs, boundary: boundary())
+    }
+
     /// The same response under another policy.
     func seen(by policy: CachePolicy) -> CachedResponse {
         if policy == self.policy { return self }

@@ -37,7 +37,13 @@ final class StoredBody: BodySource {
     init(_ content: StoredContent, _ answer: borrowing CachedAnswer) {
         self.content = content
         length = answer.contentLength
-        parts = answer.parts[...]
+        guard answer.multipart == nil, answer.ranges.count == 1 else {
+            parts = answer.parts[...]
+            return
+        }
+        // Without a queue of parts: most responses are one range.
+        parts = []
+        begin(answer.ranges[0])
     }
 
     func pull() throws(LupinError) -> BodyProgress {

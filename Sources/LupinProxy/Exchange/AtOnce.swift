@@ -63,7 +63,7 @@ extension Exchange {
             try deliver(from: source, to: sink)
             return nil
         }
-        if plan?.cache == nil, goesAsItCame, isDirect(to: known) {
+        if plan?.caching == nil, goesAsItCame, isDirect(to: known) {
             markHopByHop(for: known.directHop)
             if wishes.upgrade != nil { return .upgrade }
             return try send(try attempt(.asItCame(known), because: .first), to: known)
@@ -72,8 +72,8 @@ extension Exchange {
         let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
         guard let adapted else { return .credential }
         if wishes.upgrade != nil { return .upgrade }
-        if let plan, let policy = plan.cache {
-            guard let (source, sink) = try openFromMemory(policy, adapted) else { return .store }
+        if let plan, let planned = plan.caching {
+            guard let (source, sink) = try openFromMemory(planned, adapted) else { return .store }
             try deliver(from: source, to: sink)
             return nil
         }

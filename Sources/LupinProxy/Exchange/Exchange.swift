@@ -225,8 +225,8 @@ final class Exchange: Rostered {
         if request.method == .connect { return try await serveConnect(at: known.origin) }
         if let canned = plan?.respond {
             try await send(canned)
-        } else if let policy = plan?.cache {
-            try await answerThroughCache(policy, to: known)
+        } else if let planned = plan?.caching {
+            try await answerThroughCache(planned, to: known)
         } else {
             try await forward(to: known)
         }
