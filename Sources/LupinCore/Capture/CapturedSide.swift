@@ -21,6 +21,12 @@ package enum CapturedSide: Int, Sendable, CaseIterable {
         }
     }
 
+    /// Whether it is the client's message.
+    package var isRequest: Bool { self == .request || self == .sent }
+
+    /// Whether it is the message as the client has it.
+    package var isOfClient: Bool { self == .request || self == .response }
+
     package init?(word: some StringProtocol) {
         guard let side = Self.allCases.first(where: { $0.word == word }) else { return nil }
         self = side

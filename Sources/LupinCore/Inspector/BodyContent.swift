@@ -1,10 +1,11 @@
-// Shows a body as lines: JSON indented, text, or hexadecimal digits.
+// Shows a body as lines: JSON indented, the fields of protobuf, text, or hexadecimal digits.
 
 /// A body, or the kept part of it.
 struct BodyContent: Sendable {
     /// The ways to show a body.
     enum Form: String, Sendable, CaseIterable {
-        case json = "JSON", text, hex
+        case json = "JSON"
+        case protobuf, text, hex
     }
 
     let bytes: [UInt8]
@@ -16,6 +17,11 @@ struct BodyContent: Sendable {
 
     init(_ bytes: [UInt8], mediaType: String?) {
         self.bytes = bytes
+        let isProtobuf = mediaType.map(Self.isProtobuf) ?? false
+        if isProtobuf, bytes.count <= Self.shownBytesMax, ProtobufField.fields(of: bytes) != nil {
+            forms = [.protobuf, .hex]
+            return
+        }
         guard let text = String(validating: bytes, as: UTF8.self), Self.isText(text) else {
             forms = [.hex]
             return
@@ -29,6 +35,11 @@ struct BodyContent: Sendable {
         forms = isJSON ? [.json, .text, .hex] : [.text, .hex]
     }
 
+    private static func isProtobuf(_ mediaType: String) -> Bool {
+        let name = mediaType.lowercased()
+        return name.contains("protobuf") || name.contains("x-proto")
+    }
+
     /// Control characters other than those of lines and terminals are no text.
     private static func isText(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0C, 0x0D, 0x1B].contains($0) }
@@ -40,6 +51,9 @@ struct BodyContent: Sendable {
         var document = ScreenDocument()
         switch form {
         case .json: document.lines = JSONLines.of(Array(shown), columns: columns)
+        case .protobuf:
+            let fields = ProtobufField.fields(of: Array(shown)) ?? []
+            document.lines = ProtobufField.lines(of: fields, columns: columns)
         case .text: document.lines = Self.textLines(shown, columns: columns)
         case .hex: document.hexadecimal = HexLines(Array(shown), columns: columns)
         }

@@ -198,7 +198,8 @@ struct ExchangeDetail: Sendable {
             message["text"]?.string.map { Array($0.utf8) }
             ?? message["base64"]?.string.flatMap { Base64Text.decode(Array($0.utf8)) } ?? []
         guard !bytes.isEmpty else { return [] }
-        let content = BodyContent(bytes, mediaType: nil)
+        let isProtobuf = message["kind"]?.string == EnvelopeFormat.Content.protobuf.rawValue
+        let content = BodyContent(bytes, mediaType: isProtobuf ? "application/protobuf" : nil)
         let document = content.lines(content.forms.first ?? .hex, columns: columns)
         var lines = (0..<min(document.count, messageLinesMax)).map { i in
             var line = ScreenLine("  ")

@@ -1,6 +1,7 @@
-// Decides how the messages of a WebSocket show: a list in their order, fetched in pages.
+// Decides how the messages of WebSockets, gRPC and Connect show: a list in their order, fetched in
+// pages.
 
-import { structured } from "./bodyview.js";
+import { bodyView, structured } from "./bodyview.js";
 import { button, el, remark } from "./dom.js";
 import { entries } from "./entries.js";
 import { attempt } from "./notice.js";
@@ -23,7 +24,9 @@ function view(message) {
     return message.text === "" ? remark("It is empty.") : structured(message.text);
   }
   const bytes = fromBase64(String(message.base64 ?? ""));
-  return bytes.length === 0 ? remark("It is empty.") : hexView(bytes);
+  if (bytes.length === 0) return remark(message.kind === "compressed"
+    ? "lupin can't undo its coding, so it is not kept." : "It is empty.");
+  return message.kind === "protobuf" ? bodyView(bytes, "", { form: "protobuf" }) : hexView(bytes);
 }
 
 function describe(message) {
@@ -51,6 +54,6 @@ export function messagesView(source, id, count) {
     more.textContent = found.length < pageCount ? "Look for newer messages" : "Load more";
   });
   load();
-  return el("section.body", el("h3", "WebSocket messages"),
+  return el("section.body", el("h3", "Messages"),
     el("p.told", counted(count, "message")), box, more);
 }

@@ -187,7 +187,9 @@ extension JSONLine {
         add("kind", text: message.kind)
         add("bytes", UInt64(max(0, message.bytes)))
         add("truncated", message.isTruncated)
-        if let text = String(validating: message.content, as: UTF8.self), message.kind != "binary" {
+        // What is not text may look like it.
+        let mayBeText = !["binary", EnvelopeFormat.Content.protobuf.rawValue].contains(message.kind)
+        if mayBeText, let text = String(validating: message.content, as: UTF8.self) {
             add("text", exact: text.utf8Span.span)
         } else {
             add("base64", text: Base64Text.encode(message.content))

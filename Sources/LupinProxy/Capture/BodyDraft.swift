@@ -10,6 +10,8 @@ final class BodyDraft {
     private let bytesMax: Int
     private var decoders: [Decoder] = []
     private var mask: BodyMask
+    /// The messages in the body; nil when it has no envelopes.
+    private var envelopes: EnvelopeDraft?
     private let isEventStream: Bool
     /// Bytes of the content so far.
     private var decoded = 0
@@ -60,13 +62,18 @@ final class BodyDraft {
         } else {
             isEventStream = false
         }
-        if let coding = head.messageCoding {
+        undo(head.contentCodings, redactor)
+        guard row.withheld.isEmpty, let format = head.envelopeFormat else { return }
+        envelopes = EnvelopeDraft(format, side, bytesMax: bytesMax, surroundings.secrets)
+        if let coding = format.coding, DecodableCoding(coding) == nil {
             let shown = Self.shown(coding, redactor)
             row.withheld =
                 "its messages have the coding \(shown), so lupin could not mask secrets in them"
-            return
         }
-        let names = head.contentCodings
+    }
+
+    /// Prepares to undo content codings; where lupin can't, the body is withheld.
+    private func undo(_ names: [String], _ redactor: Redactor) {
         if names.isEmpty { return }
         let codings = names.map { Self.shown($0, redactor) }
         row.coding = codings.prefix(DecodableCoding.layersMax).joined(separator: ", ")
@@ -91,7 +98,10 @@ final class BodyDraft {
     }
 
     /// Whether more bytes change nothing.
-    private var isOver: Bool { loss != nil || !row.withheld.isEmpty }
+    private var isOver: Bool { loss != nil || !row.withheld.isEmpty && envelopes == nil }
+
+    /// The messages that came since the last time.
+    func takeMessages() -> [CapturedMessage] { envelopes?.takeMessages() ?? [] }
 
     /// Takes bytes as they were transferred.
     func take(_ bytes: [UInt8]) {
@@ -114,6 +124,11 @@ final class BodyDraft {
         if row.withheld.isEmpty {
             mask.mask([], isLast: true, isCut: loss != nil, into: &text)
         }
+        if let envelopes {
+            envelopes.end(into: &text)
+            loss = loss ?? envelopes.loss
+        }
+        if !row.withheld.isEmpty { text = [] }
         if mask.isGivenUp { loss = .mask }
         row.truncated = loss?.rawValue ?? ""
     }
@@ -136,7 +151,15 @@ final class BodyDraft {
             loss = loss ?? .limit
         }
         decoded += content.count
-        mask.mask(content, isLast: false, into: &text)
+        if let envelopes {
+            content = envelopes.read(content, into: &text)
+            loss = loss ?? envelopes.loss
+        }
+        if row.withheld.isEmpty {
+            mask.mask(content, isLast: false, into: &text)
+        } else {
+            text = []
+        }
     }
 
     /// The body with its content, if that is short and no part of it was written; at the end.

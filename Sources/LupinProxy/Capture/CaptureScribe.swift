@@ -176,7 +176,10 @@ private final class ExchangeDraft {
         for i in part.bodies.indices {
             guard let new = part.bodies[i] else { continue }
             if let head = new.head { begin(i, head, surroundings, &batch) }
-            if !new.bytes.isEmpty { bodies[i]?.take(new.bytes) }
+            if !new.bytes.isEmpty {
+                bodies[i]?.take(new.bytes)
+                keepMessages(of: i, &batch)
+            }
             if new.isLost { bodies[i]?.lose() }
         }
         for new in part.frames {
@@ -186,6 +189,20 @@ private final class ExchangeDraft {
                 direction(new.isFromClient, surroundings).lose()
             }
         }
+    }
+
+    /// Keeps the messages in a body, as the client has it.
+    private func keepMessages(of i: Int, _ batch: inout CaptureBatch) {
+        for message in bodies[i]?.takeMessages() ?? [] { keep(message, &batch) }
+    }
+
+    private func keep(_ message: CapturedMessage, _ batch: inout CaptureBatch) {
+        guard messageBytes < Self.messageBytesMax else { return }
+        messageCount += 1
+        messageBytes += message.content.count + 64
+        var message = message
+        message.number = messageCount
+        batch.messages.append((row.number, message))
     }
 
     private func begin(
@@ -222,12 +239,7 @@ private final class ExchangeDraft {
         _ batch: inout CaptureBatch
     ) {
         direction(isFromClient, surroundings).read(bytes, surroundings) { message in
-            guard messageBytes < Self.messageBytesMax else { return }
-            messageCount += 1
-            messageBytes += message.content.count + 64
-            var message = message
-            message.number = messageCount
-            batch.messages.append((row.number, message))
+            keep(message, &batch)
         }
     }
 
@@ -271,6 +283,7 @@ private final class ExchangeDraft {
         for i in bodies.indices {
             guard let body = bodies[i] else { continue }
             body.end(end.counts[i] ?? CapturedCount())
+            keepMessages(of: i, &batch)
             if !isWritten, let whole = body.whole() {
                 row.bodies.append(whole)
             } else {

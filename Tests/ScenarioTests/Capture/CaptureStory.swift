@@ -38,13 +38,15 @@ extension ProxyFixture {
         return answer.status == 200 ? answer.bodyText : nil
     }
 
-    /// The messages of a WebSocket: direction, kind and text of each.
+    /// The messages of an exchange: direction, kind, and text or Base64 of each.
     func messages(of detail: RecordLine) throws -> [String] {
         let id = try #require(detail["record.id"])
         let answer = try adminJSON("/v1/exchanges/\(id)/messages")
         return (0..<answer.count("messages")).map { i in
-            let parts = ["from", "kind", "text"].map { answer["messages.\(i).\($0)"] ?? "-" }
-            return parts.joined(separator: " ")
+            let message = "messages.\(i)"
+            let content = answer["\(message).text"] ?? answer["\(message).base64"]
+            let parts = [answer["\(message).from"], answer["\(message).kind"], content]
+            return parts.map { $0 ?? "-" }.joined(separator: " ")
         }
     }
 

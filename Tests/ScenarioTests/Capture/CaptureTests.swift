@@ -112,33 +112,6 @@ struct CaptureTests {
         }
     }
 
-    @Test(
-        arguments: [
-            ("application/grpc+proto", "grpc-encoding: gzip", true),
-            ("application/grpc-web", "Grpc-Encoding: deflate", true),
-            ("application/connect+json", "Connect-Content-Encoding: br", true),
-            ("application/grpc", "grpc-encoding: identity", false),
-            ("application/grpc", "X-Y: z", false), ("text/plain", "grpc-encoding: gzip", false),
-        ]
-    )
-    func `messages that are compressed one by one are withheld`(
-        type: String,
-        line: String,
-        isWithheld: Bool
-    ) async throws {
-        try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
-            let origin = try proxy.origin { connection in
-                try connection.request()
-                try connection.reply(200, "Content-Type: \(type)", line, body: "message")
-            }
-            #expect(try proxy.client().get(origin.url()).bodyText == "message")
-            let detail = try proxy.captured()
-            let facts = detail.side("response")
-            #expect((facts["withheld"] != nil) == isWithheld)
-            #expect(try proxy.body("response", of: detail) == (isWithheld ? nil : "message"))
-        }
-    }
-
     @Test func `a body is cut at the rule's limit, and no secret shows at the cut`() async throws {
         let rules =
             ProxyFixture.captureFolder + """
