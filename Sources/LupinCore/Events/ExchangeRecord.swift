@@ -252,8 +252,19 @@ package struct RulesRecord: Sendable {
     package var version = ""
     /// Names of the rules that matched, in file order.
     package var matched: [String] = []
-    /// Summaries of the steps that were actually applied.
+    /// Summaries of the steps that were actually applied to the request.
     package var steps: [String] = []
+    /// Those that were applied to the response.
+    ///
+    /// Apart from the request's: where all of its steps apply, a list is the plan's own.
+    package var responseSteps: [String] = []
+
+    package var hasSteps: Bool { !steps.isEmpty || !responseSteps.isEmpty }
+
+    /// Notes what became of further steps, behind those that are noted.
+    package mutating func note(_ notes: [String]) {
+        if responseSteps.isEmpty { steps += notes } else { responseSteps += notes }
+    }
 }
 
 /// The result for a credential; never contains the credential itself.

@@ -77,5 +77,6 @@ extension Span<UInt8> {
 extension RulesRecord: Equatable {
     package static func == (a: RulesRecord, b: RulesRecord) -> Bool {
         a.version == b.version && a.matched == b.matched && a.steps == b.steps
+            && a.responseSteps == b.responseSteps
     }
 }

@@ -317,7 +317,7 @@ package struct RecordFormat: Sendable {
 
         init(_ record: RulesRecord, _ redactor: Redactor) {
             matched = redactor.list(of: record.matched)
-            steps = redactor.list(of: record.steps)
+            steps = redactor.list(of: record.steps + record.responseSteps)
         }
     }
 
@@ -329,21 +329,21 @@ package struct RecordFormat: Sendable {
         if record.version.isEmpty { return }
         place.open(.rulesVersion, to: &output)
         output.append(literal: record.version)
-        if record.matched.isEmpty, record.steps.isEmpty {
+        if record.matched.isEmpty, !record.hasSteps {
             return place.append(runs.noRules, to: .matched, in: &output)
         }
         output.append(0x22)
         place.open(.matched, to: &output)
         let i = remembered(record)
         output.append(rules.texts[i].matched)
-        if record.steps.isEmpty { return }
+        if !record.hasSteps { return }
         place.open(.steps, to: &output)
         output.append(rules.texts[i].steps)
     }
 
     /// Returns the place of these rules' texts.
     private mutating func remembered(_ record: RulesRecord) -> Int {
-        var hash = UInt64(record.steps.count)
+        var hash = UInt64(record.steps.count + record.responseSteps.count)
         for name in record.matched { hash = hash &* 31 &+ name.utf8Span.span.weightedSum }
         let place = recentPlace(hash)
         if !rules.holds(record, at: place) {

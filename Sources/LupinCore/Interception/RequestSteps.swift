@@ -26,6 +26,8 @@ package struct AppliedSteps: Sendable {
     package internal(set) var isHostFromFile = false
     /// Whether a step changed the URL.
     package internal(set) var isTargetChanged = false
+    /// All steps so far changed something: `applied` is made at the end, or is the plan's own list.
+    private var isWhole = true
 
     /// Records what a step does to the target.
     fileprivate mutating func note(_ step: RequestStep, isChanged: Bool) {
@@ -36,6 +38,26 @@ package struct AppliedSteps: Sendable {
         case .query: if isChanged { isTargetChanged = true }
         case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay, .edit: break
         }
+    }
+
+    /// Records whether the step at `index` of `steps` changed something.
+    mutating func note(_ index: Int, of steps: [PlannedStep], isChanged: Bool) {
+        if !isChanged, isWhole {
+            isWhole = false
+            applied = steps[..<index].map(\.summary)
+        }
+        if isChanged, !isWhole { applied.append(steps[index].summary) }
+    }
+
+    /// Ends with the last of `steps`, whose summaries are `summaries`, if already known.
+    mutating func end(_ steps: [PlannedStep], summaries: [String]?) {
+        if isWhole { applied = summaries ?? steps.map(\.summary) }
+    }
+
+    /// The steps that were applied, and those that were not with the reason, as the record has them.
+    package var notes: [String] {
+        if dropped.isEmpty { return applied }
+        return applied + dropped.map { "\($0.step) (dropped: \($0.reason))" }
     }
 
     /// Records a change other than the steps in this folder, such as `auth github`.
@@ -70,8 +92,6 @@ package enum RequestSteps {
         var result = AppliedSteps()
         let values = TemplateValues(original: original, id: id, tokens: tokens)
         head.fields.reserve(for: steps)
-        // Usually all steps apply: then the record uses the list that the plan made.
-        var isWhole = true
         for index in steps.indices {
             let planned = steps[index]
             var isChanged = false
@@ -85,13 +105,9 @@ package enum RequestSteps {
                 let reason = "the request has no field \(name)"
                 result.dropped.append((step: planned.summary, reason: reason))
             }
-            if !isChanged, isWhole {
-                isWhole = false
-                result.applied = steps[..<index].map(\.summary)
-            }
-            if isChanged, !isWhole { result.applied.append(planned.summary) }
+            result.note(index, of: steps, isChanged: isChanged)
         }
-        if isWhole { result.applied = summaries ?? steps.map(\.summary) }
+        result.end(steps, summaries: summaries)
         head.normalizePath(isURLChanged: result.isTargetChanged)
         return result
     }

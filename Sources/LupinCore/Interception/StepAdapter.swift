@@ -20,22 +20,18 @@ package struct StepAdapter: RequestAdapter {
         _ request: consuming UpstreamRequest,
         using state: RequestAdapterState
     ) async throws -> UpstreamRequest {
-        try applied(
-            to: request,
-            original: state.original,
-            id: state.id,
-            tokens: state.tokens
-        )
+        var request = request
+        try apply(to: &request, original: state.original, id: state.id, tokens: state.tokens)
+        return request
     }
 
     /// The same without a wait: all credentials are in `tokens` already.
-    package func applied(
-        to request: consuming UpstreamRequest,
+    package func apply(
+        to request: inout UpstreamRequest,
         original: RequestHead,
         id: ExchangeID,
         tokens: [String: String]
-    ) throws(StepProblem) -> UpstreamRequest {
-        var request = request
+    ) throws(StepProblem) {
         request.steps = try RequestSteps.apply(
             steps,
             summaries: summaries,
@@ -51,7 +47,6 @@ package struct StepAdapter: RequestAdapter {
             request.head.fields.remove(name: "Range")
             request.head.fields.remove(name: "If-Range")
         }
-        return request
     }
 }
 

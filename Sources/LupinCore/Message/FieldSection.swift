@@ -170,7 +170,7 @@ extension FieldSection {
     package func copy(linesToAdd: Int, bytesToAdd: Int) -> FieldSection {
         var copy = FieldSection()
         copy.storage.reserveCapacity(storage.count + bytesToAdd)
-        copy.storage.append(copying: storage.span)
+        copy.storage.append(contentsOf: storage)
         copy.lines.reserveCapacity(lines.count + linesToAdd)
         copy.lines.append(contentsOf: lines)
         copy.names = names

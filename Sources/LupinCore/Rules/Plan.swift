@@ -50,6 +50,8 @@ package final class Plan: Sendable {
     package let throttleRule: String?
     /// The steps for the response, in file order.
     package let responseSteps: [PlannedStep]
+    /// Those steps as the record names them.
+    package let responseSummaries: [String]
     /// Those of ``steps`` that change the body.
     package let bodyEdits: [PlannedStep]
     /// Those of ``responseSteps`` that change the body.
@@ -63,6 +65,8 @@ package final class Plan: Sendable {
     /// The rule whose `validate` holds, for users.
     package let validatingRule: String?
     package let timeouts: TimeoutOverrides
+    /// Whether they override anything.
+    package let hasTimeouts: Bool
     package let log: LogOverrides
     /// Whether the exchange is kept with its bodies; nil is as the settings say: not.
     package let capture: CaptureRule?
@@ -94,6 +98,7 @@ package final class Plan: Sendable {
         self.matched = matched
         names = rules.map(\.name)
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
+        hasTimeouts = timeouts != TimeoutOverrides()
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
         respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
@@ -128,6 +133,7 @@ package final class Plan: Sendable {
         caching = (acting.last { $0.cache != nil }?.cache ?? nil).map(PlannedCache.init)
         resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
+        responseSummaries = responseSteps.map(\.summary)
         bodyEdits = steps.filter(\.editsBody)
         responseEdits = responseSteps.filter(\.editsBody)
         trust = Self.trust(of: acting)

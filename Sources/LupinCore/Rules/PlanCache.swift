@@ -18,6 +18,8 @@ package final class TargetRules {
     fileprivate var connectPlan: Plan?
     /// The rules that the last request other than CONNECT matched, and their plan.
     fileprivate var last: (matched: [Int], plan: Plan)?
+    /// Room for the rules that a request matches.
+    private var room: [Int] = []
 
     fileprivate init(_ entries: [Entry], _ indices: [PathIndex], of owner: PlanCache) {
         self.owner = ObjectIdentifier(owner)
@@ -25,6 +27,16 @@ package final class TargetRules {
         self.indices = indices
         isCertain = indices.isEmpty && entries.allSatisfy(\.isCertain)
     }
+
+    /// Lends the room, empty; it comes back by `putRoom`.
+    fileprivate func takeRoom() -> [Int] {
+        var taken: [Int] = []
+        swap(&taken, &room)
+        taken.removeAll(keepingCapacity: true)
+        return taken
+    }
+
+    fileprivate func putRoom(_ matched: consuming [Int]) { room = matched }
 }
 
 /// The plans that one worker used recently, by their rules.
@@ -56,7 +68,14 @@ package final class PlanCache {
         known = target
         if target.entries.isEmpty, target.indices.isEmpty { return nil }
         if let plan = subject.isConnect ? target.connectPlan : target.plan { return plan }
-        let matched = matching(subject, at: target)
+        var matched = target.takeRoom()
+        match(subject, at: target, &matched)
+        let plan = plan(of: matched, subject, at: target)
+        target.putRoom(matched)
+        return plan
+    }
+
+    private func plan(of matched: [Int], _ subject: MatchSubject, at target: TargetRules) -> Plan? {
         if matched.isEmpty { return nil }
         if !subject.isConnect, let last = target.last, last.matched == matched { return last.plan }
         let plan = plan(of: matched, isConnect: subject.isConnect)
@@ -66,15 +85,21 @@ package final class PlanCache {
         return plan
     }
 
-    private func matching(_ subject: MatchSubject, at target: TargetRules) -> [Int] {
+    private func match(
+        _ subject: MatchSubject,
+        at target: TargetRules,
+        _ matched: inout [Int]
+    ) {
         let entries = target.entries.lazy.map { (rule: $0.rule, isCertain: $0.isCertain) }
-        if target.indices.isEmpty { return rules.matching(subject, among: entries) }
         var facts = SubjectFacts()
         var found: [Int] = []
         for index in target.indices { index.addCandidates(for: subject, &facts, to: &found) }
-        if found.isEmpty { return rules.matching(subject, among: entries, &facts) }
+        if found.isEmpty {
+            return rules.add(entries, matching: subject, &facts, to: &matched)
+        }
         let all = entries + RuleIndex.merged(found).map { (rule: $0, isCertain: false) }
-        return rules.matching(subject, among: all.sorted { $0.rule < $1.rule }, &facts)
+        let sorted = all.sorted { $0.rule < $1.rule }
+        rules.add(sorted, matching: subject, &facts, to: &matched)
     }
 
     private func rules(for origin: Origin, _ known: TargetRules?) -> TargetRules {

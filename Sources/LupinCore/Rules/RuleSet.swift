@@ -57,12 +57,22 @@ package struct RuleSet: Sendable {
     ) -> [Int] {
         var matched: [Int] = []
         matched.reserveCapacity(candidates.count)
+        add(candidates, matching: subject, &facts, to: &matched)
+        return matched
+    }
+
+    /// Adds the matching ones of `candidates`.
+    func add(
+        _ candidates: some Collection<(rule: Int, isCertain: Bool)>,
+        matching subject: MatchSubject,
+        _ facts: inout SubjectFacts,
+        to matched: inout [Int]
+    ) {
         for (rule, isCertain) in candidates
         where isCertain || matches(rule, subject, &facts) {
             matched.append(rule)
             if rules[rule].stop, mayStop(rule, isConnect: subject.isConnect) { break }
         }
-        return matched
     }
 
     /// The rules that may match requests for `origin`, in file order, and whether they match all;
@@ -92,9 +102,10 @@ package struct RuleSet: Sendable {
         _ subject: MatchSubject,
         _ facts: inout SubjectFacts
     ) -> Bool {
-        // By index: a loop over the matches would copy and retain each of them.
-        for i in rules[rule].matches.indices
-        where rules[rule].matches[i].holds(for: subject, &facts) { return true }
+        // In place: a loop over the matches would copy and retain each of them.
+        let matches = rules[rule].matches
+        let span = matches.span
+        for i in span.indices where span[i].holds(for: subject, &facts) { return true }
         return false
     }
 

@@ -114,10 +114,10 @@ extension Exchange {
         let original = request
         markHopByHop(for: clientHop)
         guard let texts = authentication.map({ $0.textsAtHand() }) ?? [:] else { return nil }
-        var adapted: UpstreamRequest
+        var adapted = UpstreamRequest(head: request, origin: target.origin)
         do throws(StepProblem) {
-            adapted = try StepAdapter(plan).applied(
-                to: UpstreamRequest(head: request, origin: target.origin),
+            try StepAdapter(plan).apply(
+                to: &adapted,
                 original: original,
                 id: record.id,
                 tokens: texts
@@ -127,7 +127,7 @@ extension Exchange {
         }
         attachCookies(to: &adapted)
         noteSteps(of: adapted)
-        let way = try directed(adapted, from: target, by: clientHop)
+        let way = try directed(consume adapted, from: target, by: clientHop)
         guard let authentication else { return way }
         do throws(LupinError) {
             let signed = try authentication.adaptAtHand(way.request, texts: texts)
@@ -145,7 +145,6 @@ extension Exchange {
         from target: KnownTarget,
         by clientHop: NextHop
     ) throws(LupinError) -> AdaptedRequest {
-        var adapted = adapted
         let isElsewhere = adapted.origin != target.origin
         if isElsewhere, let denial = snapshot.access.denial(ofName: adapted.origin.host) {
             throw denial
@@ -155,7 +154,7 @@ extension Exchange {
         if hop.parent == nil || hop.parent != clientHop.parent {
             HopByHop.dropProxyAuthorization(&adapted.head.fields)
         }
-        return AdaptedRequest(adapted, hop: hop, known: isElsewhere ? nil : target)
+        return AdaptedRequest(consume adapted, hop: hop, known: isElsewhere ? nil : target)
     }
 
     private func runAdapters(
@@ -179,8 +178,7 @@ extension Exchange {
     }
 
     private func noteSteps(of request: borrowing UpstreamRequest) {
-        let dropped = request.steps.dropped.map { "\($0) (dropped: \($1))" }
-        record.rules.steps = request.steps.applied + dropped
+        record.rules.steps = request.steps.notes
     }
 
     /// Attaches the credentials of the plan, as the last adapter.

@@ -108,6 +108,6 @@ extension Exchange {
     /// Puts what became of steps into the record, without secrets that a peer's name may hold.
     func note(steps notes: [String]) {
         if notes.isEmpty { return }
-        record.rules.steps = record.rules.steps + notes.map { resources.redactor.cleaned($0) }
+        record.rules.note(notes.map { resources.redactor.cleaned($0) })
     }
 }

@@ -79,12 +79,12 @@ extension Exchange {
         do throws(StepProblem) {
             let result = try ResponseSteps.apply(
                 steps,
+                summaries: plan?.responseSummaries,
                 to: &head.fields,
                 original: request,
                 id: record.id
             )
-            let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
-            record.rules.steps = record.rules.steps + result.applied + dropped
+            record.rules.responseSteps = result.notes
         } catch {
             throw LupinError(
                 .proxyInternalError,

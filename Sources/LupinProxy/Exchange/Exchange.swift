@@ -326,13 +326,13 @@ final class Exchange: Rostered {
             let before = record.rules.matched
             record.rules.matched = before + plan.names.filter { !before.contains($0) }
         }
-        authentication = AuthenticationInterceptor(plan, for: self)
+        authentication = .of(plan, for: self)
         beginCapture(plan)
         record.isLogOff = plan.log.off ?? false
         // A log level never drops within an exchange, wherever a redirect leads.
         logLevel = max(hasMoved ? logLevel : .exchange, plan.log.level ?? snapshot.logLevel)
         if let headers = plan.log.headers { record.headers = headers }
-        if plan.timeouts != TimeoutOverrides() {
+        if plan.hasTimeouts {
             waits = Waits(snapshot.settings.timeouts.applying(plan.timeouts))
         }
     }
@@ -456,7 +456,7 @@ extension Exchange {
         redirectedTo = outer.redirectedTo
         hasRequest = true
         plan = outer.plan
-        authentication = plan.flatMap { AuthenticationInterceptor($0, for: self) }
+        authentication = plan.flatMap { .of($0, for: self) }
         waits = outer.waits
         totalDeadline = outer.totalDeadline
         wishes = outer.wishes

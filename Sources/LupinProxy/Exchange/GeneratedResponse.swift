@@ -119,7 +119,7 @@ extension Exchange {
     /// Notes in the record which rule answers, and by what.
     func note(_ canned: CannedResponse) {
         let rule = plan?.respondingRule ?? "rule"
-        record.rules.steps.append(canned.step(of: rule, answering: request.method))
+        record.rules.note([canned.step(of: rule, answering: request.method)])
     }
 
     /// Whose words a rule's `respond` are.

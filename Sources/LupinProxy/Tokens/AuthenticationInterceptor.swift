@@ -48,9 +48,13 @@ final class AuthenticationInterceptor: RequestAdapter {
     /// The names of fields that carry a credential, for code that must not pass them on.
     var fieldNames: [String] { attached.map(\.field.name) + exchanged.fieldNames }
 
-    /// Returns nil when the plan names no token.
-    init?(_ plan: Plan, for exchange: Exchange) {
+    /// The interceptor of an exchange; nil when the plan names no token.
+    static func of(_ plan: Plan, for exchange: Exchange) -> AuthenticationInterceptor? {
         guard !plan.standIns.isEmpty || !plan.namedTokens.isEmpty else { return nil }
+        return AuthenticationInterceptor(plan, exchange)
+    }
+
+    private init(_ plan: Plan, _ exchange: Exchange) {
         self.exchange = exchange
         let tokens = exchange.snapshot.tokens
         var attached: [TokenDefinition] = []
