@@ -42,7 +42,11 @@ package final class VirtualClock: Sendable {
     /// waits.
     package func advance(by duration: Duration) throws {
         let executors = executors.withLock { $0 }
-        for executor in executors where !executor.isHome { try visit(executor) }
+        // Three visits: a connection that is accepted in one turn may be handed over in the next, and
+        // is read in the third.
+        for _ in 0..<3 {
+            for executor in executors where !executor.isHome { try visit(executor) }
+        }
         let tick = TimerWheel.tickMicroseconds
         let target = (now &+ duration.microseconds) / tick &+ 1
         microseconds.store(target &* tick, ordering: .sequentiallyConsistent)
