@@ -51,17 +51,15 @@ package struct MatchSubject: Sendable {
         program: String?,
         user: String? = nil
     ) {
-        self.init(
-            method: head.method,
-            scheme: origin.scheme,
-            host: origin.host,
-            port: origin.port,
-            pathAndQuery: head.pathAndQuery,
-            fields: head.fields,
-            client: client,
-            program: program,
-            user: user,
-            isConnect: head.method == .connect
-        )
+        method = head.method
+        scheme = origin.scheme
+        host = origin.host
+        port = origin.port
+        pathAndQuery = head.pathAndQuery
+        fields = head.fields
+        self.client = client
+        self.program = program
+        self.user = user
+        isConnect = head.method == .connect
     }
 }

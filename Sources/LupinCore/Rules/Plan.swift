@@ -76,6 +76,9 @@ package final class Plan: Sendable {
     package let trace: Bool?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
+    // Stored separately because every exchange asks for it: a look at the proxy would copy it.
+    /// Whether there is a proxy, or the wish for none.
+    package let hasProxy: Bool
     /// nil is `NamedTrustPolicy.system`.
     package let trust: NamedTrustPolicy?
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
@@ -101,6 +104,7 @@ package final class Plan: Sendable {
         hasTimeouts = timeouts != TimeoutOverrides()
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
+        hasProxy = proxy != nil
         respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
         let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond

@@ -10,7 +10,7 @@ extension Exchange {
 
     /// Whether the request is for the cache.
     var isPurge: Bool {
-        guard let plan, request.method == .purge else { return false }
+        guard request.method == .purge, let plan else { return false }
         return plan.respond == nil && plan.caching != nil
     }
 

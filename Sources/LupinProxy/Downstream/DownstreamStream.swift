@@ -85,7 +85,7 @@ final class DownstreamStream: Downstream {
 
     private func submit(
         _ head: ResponseHead,
-        _ options: ResponseOptions,
+        _ options: borrowing ResponseOptions,
         status: UInt16? = nil,
         hasBody: Bool
     ) {

@@ -22,7 +22,10 @@ final class AdaptedRequest {
     var target: KnownTarget? { known?.directHop == hop ? known : nil }
 
     /// Sends the head; here, where no copy of it is needed.
-    func begin(on upstream: any Upstream, _ options: RequestOptions) throws(LupinError) {
+    func begin(
+        on upstream: any Upstream,
+        _ options: borrowing RequestOptions
+    ) throws(LupinError) {
         try upstream.begin(request.head, options)
     }
 
@@ -272,7 +275,7 @@ extension Exchange {
     private var mayGoDirectly: Bool {
         guard snapshot.isDirect else { return false }
         guard let plan else { return true }
-        return plan.proxy == nil
+        return !plan.hasProxy
     }
 
     private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {

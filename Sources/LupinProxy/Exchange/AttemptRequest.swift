@@ -149,7 +149,7 @@ extension Exchange {
     /// It is moved out and back, since a copy would count references.
     fileprivate func sendHead(
         over upstream: any Upstream,
-        _ options: RequestOptions
+        _ options: borrowing RequestOptions
     ) throws(LupinError) {
         var head = RequestHead()
         swap(&head, &request)

@@ -27,7 +27,7 @@ protocol Upstream: AnyObject {
     func attach(_ slot: ParkingSlot, _ pump: any ChannelPump)
     /// Stages the request's head; it leaves with the first body bytes or with `flush`.
     /// - Throws: When the connection can't take the request after all.
-    func begin(_ head: RequestHead, _ options: RequestOptions) throws(LupinError)
+    func begin(_ head: RequestHead, _ options: borrowing RequestOptions) throws(LupinError)
     var requestBody: any BodySink { get }
     /// The next response head, interim or final; nil when none has come yet.
     func nextHead() throws(LupinError) -> ParsedResponse?

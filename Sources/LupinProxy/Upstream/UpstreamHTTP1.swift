@@ -71,7 +71,7 @@ final class UpstreamHTTP1: Upstream {
     /// Whether the idle connection has nothing to read and is not closed.
     func isQuiet(asksKernel: Bool) -> Bool { channel.isQuiet(asksKernel: asksKernel) }
 
-    func begin(_ head: RequestHead, _ options: RequestOptions) {
+    func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
         mayPersist = false
         responseHasBegun = false

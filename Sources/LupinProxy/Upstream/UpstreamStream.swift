@@ -42,7 +42,7 @@ final class UpstreamStream: Upstream {
         stream?.pump = pump
     }
 
-    func begin(_ head: RequestHead, _ options: RequestOptions) throws(LupinError) {
+    func begin(_ head: RequestHead, _ options: borrowing RequestOptions) throws(LupinError) {
         var name: String?
         if options.upgrade != nil {
             name = WebSocketHandshake.name

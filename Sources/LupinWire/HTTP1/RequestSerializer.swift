@@ -2,7 +2,9 @@
 public import LupinCore
 
 /// What the next hop needs beyond the head, and the fields that lupin sets itself.
-@usableFromInline package struct RequestOptions: Sendable {
+///
+/// It can't be copied: made for one head, it is lent to whoever writes that.
+@usableFromInline package struct RequestOptions: Sendable, ~Copyable {
     /// The request target, which follows the method.
     @usableFromInline package enum Target: Sendable, Hashable {
         /// Path and query, for an origin (RFC 9112 §3.2.1).

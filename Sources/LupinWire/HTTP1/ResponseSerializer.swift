@@ -2,7 +2,9 @@
 package import LupinCore
 
 /// What the client needs beyond the head, and the fields that lupin sets itself.
-@usableFromInline package struct ResponseOptions: Sendable {
+///
+/// It can't be copied: made for one head, it is lent to whoever writes that.
+@usableFromInline package struct ResponseOptions: Sendable, ~Copyable {
     /// The value of Connection.
     @usableFromInline package enum Persistence: UInt8, Sendable, Hashable {
         /// No field: HTTP/1.1 connections are persistent by default.

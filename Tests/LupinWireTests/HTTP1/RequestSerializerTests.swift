@@ -10,7 +10,7 @@ private func parse(_ text: String) throws -> ParsedRequest {
     return parser.take()
 }
 
-private func send(_ head: RequestHead, _ options: RequestOptions) -> String {
+private func send(_ head: RequestHead, _ options: borrowing RequestOptions) -> String {
     var output = Array("before|".utf8)
     RequestSerializer.append(head, options, to: &output)
     return String(decoding: output.dropFirst(7), as: UTF8.self)

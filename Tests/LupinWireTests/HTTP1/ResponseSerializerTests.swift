@@ -10,7 +10,7 @@ private func parse(_ text: String, to method: Method = .get) throws -> ParsedRes
     return parser.take()
 }
 
-private func send(_ head: ResponseHead, _ options: ResponseOptions) -> String {
+private func send(_ head: ResponseHead, _ options: borrowing ResponseOptions) -> String {
     var output: [UInt8] = []
     ResponseSerializer.append(head, options, to: &output)
     return String(decoding: output, as: UTF8.self)

@@ -5,7 +5,7 @@ import Testing
 
 struct HTTP2FieldWriterTests {
     /// The request as a server reads it.
-    private func read(_ head: RequestHead, _ options: RequestOptions) -> String {
+    private func read(_ head: RequestHead, _ options: borrowing RequestOptions) -> String {
         let client = HTTP2Connection(.client, .standard)
         _ = client.submit(head, options)
         let server = HTTP2Connection(.server, .standard)
@@ -13,7 +13,9 @@ struct HTTP2FieldWriterTests {
         return events.first { $0.hasPrefix("request") } ?? "\(events)"
     }
 
-    private let options = RequestOptions(target: .origin, authority: "a.test", framing: .none)
+    private var options: RequestOptions {
+        RequestOptions(target: .origin, authority: "a.test", framing: .none)
+    }
 
     @Test func `what HTTP 2 says by other means stays behind`() {
         let head = RequestHead(
