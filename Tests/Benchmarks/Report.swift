@@ -1,4 +1,4 @@
-// How figures are shown: medians over the runs, one table for each job, and ratios.
+// How figures are shown: medians and quiet runs, one table for each job, and ratios.
 import Foundation
 
 /// All measurements of a benchmark.
@@ -13,9 +13,12 @@ struct Report: Codable {
     private struct Column {
         var heading: String
         var figure: Figure
+        /// More of it is better.
+        var wantsMore: Bool
 
-        init(_ heading: String, _ figure: @escaping Figure) {
+        init(_ heading: String, wantsMore: Bool = false, _ figure: @escaping Figure) {
             self.heading = heading
+            self.wantsMore = wantsMore
             self.figure = figure
         }
     }
@@ -60,7 +63,7 @@ struct Report: Codable {
             [Column("CPU µs/req") { $0.cpuUsPerRequest }, Column("req/s") { $0.requestsPerSecond }]
         case .bytes:
             [
-                Column("GB/CPU-s") { $0.gigabytesPerCPUSecond },
+                Column("GB/CPU-s", wantsMore: true) { $0.gigabytesPerCPUSecond },
                 Column("MB/s") { $0.megabytesPerSecond },
             ]
         case .memory: [Column("KiB/conn") { $0.kibPerIdleConnection }]
@@ -96,22 +99,24 @@ struct Report: Codable {
 
     private func table(of cells: [Measurement], _ kind: Scenario.Kind) -> String {
         let columns = Self.columns(kind)
-        var rows = [["proxy"] + columns.map(\.heading) + ["spread %", "runs"]]
+        let first = Self.headline(kind).first
+        var rows = [["proxy"] + columns.map(\.heading) + ["quiet", "spread %", "runs"]]
         for proxy in Self.names(in: cells) {
             let all = cells.filter { $0.proxy == proxy }
             let good = all.filter { $0.failure == nil }
             guard !good.isEmpty else {
-                let dashes = Array(repeating: "–", count: columns.count + 2)
+                let dashes = Array(repeating: "–", count: columns.count + 3)
                 rows.append([proxy] + dashes + [all.first?.failure ?? ""])
                 continue
             }
             let figures = columns.map { Self.number(Self.median(good, $0.figure)) }
-            let spread = Self.headline(kind).first.flatMap { Self.spread(good, $0.figure) }
+            let quiet = first.flatMap { Self.quiet(good, $0) }
+            let spread = first.flatMap { Self.spread(good, $0.figure) }
             let failed = all.first { $0.failure != nil }?.failure
             let note = failed ?? good.compactMap(\.firstError).first
             rows.append(
-                [proxy] + figures + [Self.number(spread), "\(good.count)/\(all.count)"]
-                    + (note.map { [$0] } ?? [])
+                [proxy] + figures + [Self.number(quiet), Self.number(spread)]
+                    + ["\(good.count)/\(all.count)"] + (note.map { [$0] } ?? [])
             )
         }
         return Self.aligned(rows)
@@ -126,11 +131,16 @@ struct Report: Codable {
         guard !own.isEmpty else { return [] }
         return Self.names(in: good).filter { $0 != "lupin" }.compactMap { name in
             let peer = good.filter { $0.proxy == name }
-            let parts = columns.compactMap { column -> String? in
-                guard let ours = Self.median(own, column.figure),
-                    let theirs = Self.median(peer, column.figure), theirs > 0
-                else { return nil }
-                return "\(column.heading) ×\(String(format: "%.2f", ours / theirs))"
+            var parts = columns.compactMap { column in
+                Self.ratio(
+                    column.heading,
+                    Self.median(own, column.figure),
+                    Self.median(peer, column.figure)
+                )
+            }
+            if let first = columns.first {
+                let quiet = Self.ratio("quiet", Self.quiet(own, first), Self.quiet(peer, first))
+                parts += quiet.map { [$0] } ?? []
             }
             return parts.isEmpty ? nil : "lupin / \(name): \(parts.joined(separator: ", "))"
         }
@@ -173,6 +183,19 @@ struct Report: Codable {
         guard !values.isEmpty else { return nil }
         let middle = values.count / 2
         return values.count % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2
+    }
+
+    /// The fifth of the runs that went best, its last: without those that something disturbed.
+    private static func quiet(_ cells: [Measurement], _ column: Column) -> Double? {
+        let values = cells.compactMap(column.figure).sorted()
+        guard !values.isEmpty else { return nil }
+        let place = (values.count - 1) / 5
+        return column.wantsMore ? values[values.count - 1 - place] : values[place]
+    }
+
+    private static func ratio(_ name: String, _ ours: Double?, _ theirs: Double?) -> String? {
+        guard let ours, let theirs, theirs > 0 else { return nil }
+        return "\(name) ×\(String(format: "%.2f", ours / theirs))"
     }
 
     /// How far the runs lie apart, as a share of their median.

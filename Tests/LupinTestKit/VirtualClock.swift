@@ -42,8 +42,8 @@ package final class VirtualClock: Sendable {
     /// waits.
     package func advance(by duration: Duration) throws {
         let executors = executors.withLock { $0 }
-        // Three visits: a connection that is accepted in one turn may be handed over in the next, and
-        // is read in the third.
+        // Three visits: a connection that is accepted in one turn may be handed over in the next,
+        // and is read in the third.
         for _ in 0..<3 {
             for executor in executors where !executor.isHome { try visit(executor) }
         }

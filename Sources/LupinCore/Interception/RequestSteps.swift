@@ -54,7 +54,7 @@ package struct AppliedSteps: Sendable {
         if isWhole { applied = summaries ?? steps.map(\.summary) }
     }
 
-    /// The steps that were applied, and those that were not with the reason, as the record has them.
+    /// The steps that were applied, and those that were not with the reason, for the record.
     package var notes: [String] {
         if dropped.isEmpty { return applied }
         return applied + dropped.map { "\($0.step) (dropped: \($0.reason))" }

@@ -5,8 +5,8 @@
 package enum ResponseSteps {
     /// Applies `steps` to the fields of a response.
     ///
-    /// `${header:N}` is a field of the client's request, as in a request step. `summaries` are those
-    /// of all steps, if already known.
+    /// `${header:N}` is a field of the client's request, as in a request step.
+    /// `summaries` are those of all steps, if already known.
     /// - Throws: The step that would put NUL, CR or LF into the response.
     /// - Returns: The steps that changed something, and those that could not be applied.
     package static func apply(

@@ -76,9 +76,6 @@ package final class Plan: Sendable {
     package let trace: Bool?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
-    // Stored separately because every exchange asks for it: a look at the proxy would copy it.
-    /// Whether there is a proxy, or the wish for none.
-    package let hasProxy: Bool
     /// nil is `NamedTrustPolicy.system`.
     package let trust: NamedTrustPolicy?
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
@@ -88,6 +85,11 @@ package final class Plan: Sendable {
     package let cookieJar: String?
     /// The combined requirements for an exchange.
     package let demands: Demands
+
+    /// Whether there is a proxy, or the wish for none.
+    ///
+    /// Every exchange asks for it; to look at the proxy from outside would copy it.
+    package var hasProxy: Bool { proxy != nil }
 
     /// The policy of ``caching``, in a copy.
     package var cache: CachePolicy? { caching?.policy }
@@ -104,7 +106,6 @@ package final class Plan: Sendable {
         hasTimeouts = timeouts != TimeoutOverrides()
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
-        hasProxy = proxy != nil
         respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
         let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond
@@ -122,14 +123,12 @@ package final class Plan: Sendable {
         scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
-        let delays = traits.compactMap(\.delay)
-        delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
+        delay = traits.compactMap(\.delay).reduce(nil) { ($0 ?? .zero) + $1 }
         compress = traits.last { $0.compress != nil }?.compress
         redirect = acting.last { $0.redirect != nil }?.redirect ?? nil
         let validating = acting.last { $0.validation != nil }
-        let validation = validating?.validation
+        validation = validating?.validation.flatMap { $0.isEmpty ? nil : $0 }
         validatingRule = validating?.reference
-        self.validation = validation?.isEmpty == false ? validation : nil
         retry = acting.last { $0.retry != nil }?.retry ?? .safe
         hedge = retry.hedge
         perTry = retry.perTry
@@ -157,7 +156,7 @@ package final class Plan: Sendable {
             case .request: for steps in traits { demands.formUnion(steps.demands) }
             case .retry: demands.formUnion(retry.demands)
             case .cache: if caching != nil { demands.insert(.storing) }
-            case .validate: demands.formUnion(self.validation?.demands ?? [])
+            case .validate: demands.formUnion(validation?.demands ?? [])
             case .respond: if respond != nil { demands.insert(.answering) }
             case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }
             case .resume: if resumes { demands.insert(.resuming) }
