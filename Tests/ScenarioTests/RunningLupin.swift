@@ -7,7 +7,20 @@ enum Lupin {
     struct Result: Equatable {
         var code: Int32
         var output: String
+        /// What it wrote to standard error, without lines about lupins of other tests.
         var errors: String
+
+        init(code: Int32, output: String, errors: String) {
+            self.code = code
+            self.output = output
+            let lines = errors.split(separator: "\n", omittingEmptySubsequences: false)
+            self.errors = lines.filter { !Lupin.isAboutOthers($0) }.joined(separator: "\n")
+        }
+    }
+
+    /// Whether a line tells of a lupin of the same user that was killed, as some tests do.
+    static func isAboutOthers(_ line: some StringProtocol) -> Bool {
+        line.contains("ended without stopping")
     }
 
     static let path = URL(fileURLWithPath: CommandLine.arguments[0])
@@ -83,7 +96,7 @@ final class RunningLupin {
             line = try RunningLupin.line(of: errors)
         }
         firstLine = line
-        earlierLines = earlier.filter { !$0.contains("ended without stopping") }
+        earlierLines = earlier.filter { !Lupin.isAboutOthers($0) }
         let found = try #require(firstLine.firstMatch(of: /listening on [^ ]*:(\d+)/))
         port = try #require(UInt16(found.output.1))
     }
