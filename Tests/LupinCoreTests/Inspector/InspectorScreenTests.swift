@@ -158,4 +158,25 @@ struct InspectorScreenTests {
         _ = fixture.give("end\n  \u{1B}[2Jdone\n", to: .explain(id: Fixture.id(1)))
         #expect(Array(fixture.lines[2...3]) == ["end", "  \\u001b[2Jdone"])
     }
+
+    @Test func `a message of gRPC shows its fields, and other bytes their digits`() {
+        var fixture = Fixture()
+        fixture.poll([Fixture.record(1)])
+        _ = fixture.press("\r")
+        _ = fixture.give(Fixture.detail(1, #","messages":2"#), to: .detail(id: Fixture.id(1)))
+        let question = InspectorQuestion.messages(id: Fixture.id(1), after: 0)
+        _ = fixture.press("6")
+        func message(_ number: Int, _ bytes: [UInt8]) -> String {
+            let base64 = Base64Text.encode(bytes)
+            return """
+                {"number":\(number),"time":"2026-11-20T22:41:07.123456Z","from":"origin",\
+                "kind":"protobuf","bytes":\(bytes.count),"truncated":false,"base64":"\(base64)"}
+                """
+        }
+        let list = [message(1, [0x08, 0x96, 0x01]), message(2, [0x00, 0x01])]
+        _ = fixture.give(#"{"messages":[\#(list.joined(separator: ","))]}"#, to: question)
+        let text = fixture.lines.joined(separator: "\n")
+        #expect(text.contains("protobuf 3B") && text.contains("  1: 150"))
+        #expect(text.contains("00000000  00 01"))
+    }
 }
