@@ -153,7 +153,6 @@ final class BodyDraft {
         decoded += content.count
         if let envelopes {
             content = envelopes.read(content, into: &text)
-            loss = loss ?? envelopes.loss
         }
         if row.withheld.isEmpty {
             mask.mask(content, isLast: false, into: &text)

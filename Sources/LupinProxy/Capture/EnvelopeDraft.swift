@@ -17,7 +17,7 @@ final class EnvelopeDraft {
     /// Bytes that may still be kept of all messages.
     private var room: Int
     private var messages: [CapturedMessage] = []
-    /// Why what the envelopes hold is not kept whole.
+    /// Why what the envelopes hold is not kept whole; the body ends there, and messages go on.
     private(set) var loss: CaptureLoss?
 
     /// Keeps at most `bytesMax` bytes of all messages together.
@@ -59,6 +59,7 @@ final class EnvelopeDraft {
     }
 
     private func keep(_ message: EnvelopedMessage, _ text: inout [UInt8]) {
+        let isBodyWhole = loss == nil
         guard room > 0 else {
             loss = loss ?? .limit
             return
@@ -83,6 +84,7 @@ final class EnvelopeDraft {
         var masked: [UInt8] = []
         mask.mask(content, isLast: true, isCut: isCut, into: &masked)
         note(message.isEnd ? "end" : format.content.rawValue, length, isCut: isCut, masked)
+        guard isBodyWhole else { return }
         // One that was cut states that there was more.
         let stated = UInt32(clamping: isCut ? max(length, masked.count + 1) : masked.count)
         text.append(message.isEnd ? format.endFlag : 0)

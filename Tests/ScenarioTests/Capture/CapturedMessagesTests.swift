@@ -105,12 +105,13 @@ struct CapturedMessagesTests {
         try await call(
             "application/grpc",
             Self.envelope(0, [0x08, 0x01]) + Self.envelope(1, secret),
-            Self.envelope(1, secret),
+            Self.envelope(1, secret) + Self.envelope(0, [0x08, 0x02]),
             fields: ["grpc-encoding: snappy"]
         ) { (proxy, detail) throws in
             #expect(
                 try proxy.messages(of: detail) == [
                     "client protobuf CAE=", "client compressed ", "origin compressed ",
+                    "origin protobuf CAI=",
                 ]
             )
             #expect(try proxy.body("request", of: detail) == nil)
@@ -136,12 +137,18 @@ struct CapturedMessagesTests {
     /// A message that says it is compressed without a coding must not be kept either.
     @Test func `a compressed message without a coding is not kept`() async throws {
         let secret = Coded.gzip(Array("planted-s3cret".utf8))
-        let body = Self.envelope(1, secret)
+        let first = Self.envelope(0, [0x08, 0x01])
+        let body = first + Self.envelope(1, secret) + Self.envelope(0, [0x08, 0x02])
         try await call("application/grpc", body, body) { (proxy, detail) throws in
             #expect(
-                try proxy.messages(of: detail) == ["client compressed ", "origin compressed "]
+                try proxy.messages(of: detail) == [
+                    "client protobuf CAE=", "client compressed ", "client protobuf CAI=",
+                    "origin protobuf CAE=", "origin compressed ", "origin protobuf CAI=",
+                ]
             )
             #expect(detail.side("response")["truncated"] == "coding")
+            let id = try #require(detail["record.id"])
+            #expect(try proxy.admin("GET", "/v1/exchanges/\(id)/bodies/response").body == first)
             #expect(try proxy.capturedBytes().range(of: Data(secret.suffix(12))) == nil)
         }
     }
