@@ -106,23 +106,7 @@ extension FieldSection {
     }
 
     mutating func append(name: Span<UInt8>, value: Span<UInt8>, _ known: FieldName) {
-        let start = storage.count
-        storage.append(copying: name)
-        storage.append(0x3A)
-        storage.append(0x20)
-        let valueStart = storage.count
-        storage.append(copying: value)
-        let end = storage.count
-        storage.append(0x0D)
-        storage.append(0x0A)
-        names.insert(known)
-        let line = Line(
-            name: ByteRange(start: start, count: name.count),
-            value: ByteRange(valueStart..<end),
-            known: known,
-            isContiguous: true
-        )
-        lines.append(line)
+        lines.append(makeLine(name: name, value: value, known: known))
     }
 }
 

@@ -221,26 +221,16 @@ extension FieldSection {
 
     /// The same for a known field with a number.
     mutating func makeLine(_ name: FieldName, decimal: UInt64) -> Line {
-        let spelling = name.spelling
-        let start = storage.count
-        storage.append(copying: spelling.utf8Span.span)
-        storage.append(0x3A)
-        storage.append(0x20)
-        let valueStart = storage.count
-        storage.append(decimal: decimal)
-        let end = storage.count
-        storage.append(0x0D)
-        storage.append(0x0A)
-        names.insert(name)
-        return Line(
-            name: ByteRange(start: start, count: spelling.utf8.count),
-            value: ByteRange(valueStart..<end),
-            known: name,
-            isContiguous: true
+        let (spelling, digits) = (name.spelling, String(decimal))
+        return makeLine(
+            name: spelling.utf8Span.span,
+            value: digits.utf8Span.span,
+            known: name
         )
     }
 
-    private mutating func makeLine(
+    /// The same for a name that is known already.
+    mutating func makeLine(
         name: Span<UInt8>,
         value: Span<UInt8>,
         known: FieldName

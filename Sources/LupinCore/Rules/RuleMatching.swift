@@ -50,7 +50,7 @@ extension Match {
     ///
     /// A CONNECT has no path, and its fields are not those of the requests inside: a match that
     /// tests them never holds for it.
-    borrowing func holds(for subject: MatchSubject, _ facts: inout SubjectFacts) -> Bool {
+    func holds(for subject: MatchSubject, _ facts: inout SubjectFacts) -> Bool {
         if subject.isConnect, testsInsideTunnel { return false }
         if let schemes, !schemes.contains(subject.scheme) { return false }
         if let ports, !ports.contains(subject.port) { return false }

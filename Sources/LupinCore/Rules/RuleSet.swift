@@ -102,10 +102,7 @@ package struct RuleSet: Sendable {
         _ subject: MatchSubject,
         _ facts: inout SubjectFacts
     ) -> Bool {
-        // In place: a loop over the matches would copy and retain each of them.
-        let matches = rules[rule].matches
-        let span = matches.span
-        for i in span.indices where span[i].holds(for: subject, &facts) { return true }
+        for match in rules[rule].matches where match.holds(for: subject, &facts) { return true }
         return false
     }
 

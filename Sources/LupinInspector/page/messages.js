@@ -20,12 +20,14 @@ export function fromBase64(text) {
 }
 
 function view(message) {
+  if (message.kind === "compressed") {
+    return remark("lupin can't undo its coding, so it is not kept.");
+  }
   if (typeof message.text === "string") {
     return message.text === "" ? remark("It is empty.") : structured(message.text);
   }
   const bytes = fromBase64(String(message.base64 ?? ""));
-  if (bytes.length === 0) return remark(message.kind === "compressed"
-    ? "lupin can't undo its coding, so it is not kept." : "It is empty.");
+  if (bytes.length === 0) return remark("It is empty.");
   return message.kind === "protobuf" ? bodyView(bytes, "", { form: "protobuf" }) : hexView(bytes);
 }
 

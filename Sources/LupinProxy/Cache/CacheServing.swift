@@ -14,7 +14,7 @@ extension Exchange {
         _ use: CacheUse
     ) async throws(LupinError) {
         let answer: CachedAnswer
-        if let renewed { answer = served(renewed, use) } else { answer = served(cached.facts, use) }
+        if let renewed { answer = served(renewed, use) } else { answer = served(cached, use) }
         let (source, sink) = try open(cached, content, as: answer, use)
         try await relay(from: source, to: sink)
     }
@@ -34,18 +34,11 @@ extension Exchange {
         use.look(in: resources.shared.responses)
         guard let selected = use.selected else { return nil }
         let cached = use.candidates[selected]
-        let now = resources.wallNow
-        let decision = cached.reuse(for: use.asked, by: planned, nowUs: now)
+        let decision = cached.reuse(for: use.asked, by: planned, nowUs: resources.wallNow)
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
         caching = use
         use.status = .hit(ttl: ttl)
-        let answer = base.answer(
-            of: cached,
-            use.asked,
-            nowUs: now,
-            boundary: record.id.text
-        )
-        return try open(cached, .memory(content), as: answer, use)
+        return try open(cached, .memory(content), as: served(cached, use), use)
     }
 
     private func open(
@@ -111,6 +104,16 @@ extension Exchange {
         try await relay(from: reader, to: sink)
     }
 
+    private func served(_ cached: CachedResponse, _ use: CacheUse) -> CachedAnswer {
+        use.base.answer(
+            of: cached,
+            use.asked,
+            nowUs: resources.wallNow,
+            boundary: record.id.text
+        )
+    }
+
+    /// The same for facts that are no stored response's, or no longer.
     private func served(_ facts: StoredResponse, _ use: CacheUse) -> CachedAnswer {
         facts.served(
             facts.answer(to: use.base.request.head, use.asked),
