@@ -158,6 +158,15 @@ let package = Package(
         // Floor 1
         .target(name: "LupinCore", swiftSettings: strict),
 
+        // The example of an embedding program, so that it compiles with every build: it sees of the
+        // libraries what other packages see.
+        .executableTarget(
+            name: "EmbeddedExample",
+            dependencies: ["LupinCore", "LupinProxy"],
+            path: "config/examples/Sources/Embedded",
+            packageAccess: false
+        ),
+
         // Tests
         .systemLibrary(
             name: "CBrotliEncoder",
