@@ -154,8 +154,8 @@ final class WorkerResources {
     }
 
     /// An idle connection for the direct way to `target`.
-    @inline(never) func lease(directlyTo target: KnownTarget, asksKernel: Bool) -> UpstreamHTTP1? {
-        pool.lease(directlyTo: target, asksKernel: asksKernel)
+    @inline(never) func lease(directlyTo target: KnownTarget) -> UpstreamHTTP1? {
+        pool.lease(directlyTo: target)
     }
 
     @inline(never) func nextID() -> ExchangeID {

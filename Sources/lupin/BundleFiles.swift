@@ -1,10 +1,12 @@
 // The files that make programs trust lupin's CA in addition to what they trusted before.
 import LupinCore
 import LupinIO
+import LupinTLS
 
 /// The files in one folder that the variables of `ChildEnvironment` name.
 ///
 /// A user's own file of CAs is copied and added to, never dropped: the user's servers need it.
+/// Shells share the folder, and each may have own files, so a file is named by what it extends.
 struct BundleFiles {
     /// The trust bundles of distributions, in the order of Go's and curl's lists.
     static let systemStores = [
@@ -21,8 +23,8 @@ struct BundleFiles {
     let nodeProxy: String
     /// A folder for the front of PATH; nil when no program needs one.
     private(set) var programs: String?
-    /// The user's files that could not be read; the bundles lack them.
-    private(set) var unreadable: [String] = []
+    /// What the user should know: files that could not be read, so that the bundles lack them.
+    private(set) var warnings: [String] = []
 
     private let folder: String
     private let authority: [UInt8]
@@ -56,12 +58,19 @@ struct BundleFiles {
             )
         }
         try writeBundles(environment)
+        if ChildEnvironment.hasJavaStore(environment) {
+            warnings.append(
+                "Java trusts the store that JAVA_TOOL_OPTIONS names, and nothing else: "
+                    + "add lupin's CA to it (`lupin ca show` says where that is)"
+            )
+        }
         let bundle = bundles["SSL_CERT_FILE"] ?? ""
         let store = JavaTrustStore.bytes(
             of: CertificateText.certificates(in: WholeFile.content(of: bundle) ?? authority)
         )
-        javaTrust = "\(folder)/trust.jks"
-        try WholeFile.write(store, to: "\(folder)/trust.jks")
+        let trust = place("trust", extending: bundle, ".jks")
+        try WholeFile.write(store, to: trust)
+        javaTrust = trust
         let line = "ca_certificate = \(bundle)"
         let own = environment["WGETRC"] ?? "\(environment["HOME"] ?? "")/.wgetrc"
         var settings = WholeFile.content(of: own) ?? []
@@ -69,8 +78,18 @@ struct BundleFiles {
         if settings.ends(with: Array("\(line)\n".utf8)) { settings.removeLast(line.utf8.count + 1) }
         if let last = settings.last, last != 0x0A { settings.append(0x0A) }
         settings.append(contentsOf: "\(line)\n".utf8)
-        wgetSettings = "\(folder)/wgetrc"
-        try WholeFile.write(settings, to: "\(folder)/wgetrc")
+        let extended = place("wgetrc", extending: own)
+        try WholeFile.write(settings, to: extended)
+        wgetSettings = extended
+    }
+
+    /// The path of the file that extends `base`: itself, if that is one of ours.
+    private func place(_ name: String, extending base: String, _ end: String = "") -> String {
+        if base.hasPrefix("\(folder)/\(name)-") { return base }
+        let digest = MessageDigest.sha256(base.utf8Span.span).prefix(6)
+        var digits: [UInt8] = []
+        for byte in digest { digits.append(hex: UInt64(byte), digits: 2) }
+        return "\(folder)/\(name)-\(String(decoding: digits, as: UTF8.self))\(end)"
     }
 
     /// Each variable's own file comes first, then that of SSL_CERT_FILE, then the system's.
@@ -82,7 +101,9 @@ struct BundleFiles {
         for path in names.compactMap({ environment[$0] }) + [system].compactMap(\.self)
         where !path.isEmpty && contents[path] == nil {
             contents[path] = WholeFile.content(of: path)
-            if contents[path] == nil, !unreadable.contains(path) { unreadable.append(path) }
+            guard contents[path] == nil else { continue }
+            let warning = "\(path) cannot be read and is left out"
+            if !warnings.contains(warning) { warnings.append(warning) }
         }
         let known = { (path: String?) in path.flatMap { contents[$0] == nil ? nil : $0 } }
         let general = known(environment["SSL_CERT_FILE"]) ?? system
@@ -103,8 +124,8 @@ struct BundleFiles {
     ) throws(SystemError) -> String {
         let key = base ?? ""
         if let path = written[key] { return path }
-        let name = base == nil ? "authority.pem" : "bundle-\(written.count).pem"
-        let path = "\(folder)/\(name)"
+        let path =
+            base.map { place("bundle", extending: $0, ".pem") } ?? "\(folder)/authority.pem"
         var content = content
         if !content.ends(with: authority) {
             if let last = content.last, last != 0x0A { content.append(0x0A) }

@@ -79,9 +79,14 @@ struct ChildEnvironment {
     /// local server directly, unless a rule names it.
     private var exceptions: [String] {
         if case .none = without { return [] }
-        var own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
-        if case .machine = without { own = "" }
-        var entries = own.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
+        var entries: [String] = []
+        if case .usual = without {
+            // Of both: programs differ in which one they read first.
+            for own in ["no_proxy", "NO_PROXY"].compactMap({ environment[$0] }) {
+                let names = own.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
+                for name in names where !entries.contains(name) { entries.append(name) }
+            }
+        }
         for name in without.ownNames where !entries.contains(name) { entries.append(name) }
         return entries
     }
@@ -115,12 +120,16 @@ struct ChildEnvironment {
 
     private var javaOptions: String {
         // A user's own store stays in force: it may hold CAs that lupin doesn't know.
-        let own = environment["JAVA_TOOL_OPTIONS"] ?? ""
-        guard let store = files?.javaTrust, !own.contains("javax.net.ssl.trustStore=") else {
+        guard let store = files?.javaTrust, !Self.hasJavaStore(environment) else {
             return javaProxy
         }
         return javaProxy + " -Djavax.net.ssl.trustStoreType=JKS"
             + " -Djavax.net.ssl.trustStore=\(quoted(store))"
+    }
+
+    /// Whether the user names a trust store for Java, which lupin neither reads nor replaces.
+    static func hasJavaStore(_ environment: [String: String]) -> Bool {
+        environment["JAVA_TOOL_OPTIONS"]?.contains("javax.net.ssl.trustStore=") ?? false
     }
 
     // MARK: Texts

@@ -228,9 +228,7 @@ struct ChildRun: Sendable {
             environment: environment,
             wrapsBrowsers: true
         )
-        for path in files.unreadable {
-            StandardError.print("lupin: warning: \(path) cannot be read and is left out")
-        }
+        for warning in files.warnings { StandardError.print("lupin: warning: \(warning)") }
         return files
     }
 

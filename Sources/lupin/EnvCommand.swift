@@ -100,12 +100,14 @@ struct EnvCommand: ParsableCommand {
         let folder = "\(state)/lupin/trust"
         do throws(SystemError) {
             try WholeFile.makeDirectories(folder)
-            return try BundleFiles(
+            let files = try BundleFiles(
                 in: folder,
                 authority: authority,
                 environment: environment,
                 wrapsBrowsers: false
             )
+            for warning in files.warnings { StandardError.print("lupin: warning: \(warning)") }
+            return files
         } catch {
             throw ValidationError("cannot write to \(folder): \(error.message)")
         }

@@ -204,8 +204,8 @@ struct ExecCommandTests {
     @Test func `the files are the user's alone, and Java's are in Java's form`() throws {
         let home = try Home()
         let script = """
-            d=$(dirname "$SSL_CERT_FILE"); stat -c %a "$d" "$d"/*.pem "$d/trust.jks" | sort -u
-            od -An -tx1 -N8 "$d/trust.jks"; tail -n 1 "$WGETRC"; echo "$SSL_CERT_FILE"
+            d=$(dirname "$SSL_CERT_FILE"); stat -c %a "$d" "$d"/*.pem "$d"/trust-*.jks | sort -u
+            od -An -tx1 -N8 "$d"/trust-*.jks; tail -n 1 "$WGETRC"; echo "$SSL_CERT_FILE"
             """
         let lines = try home.shell(script).split(separator: "\n").map(String.init)
         #expect(lines.prefix(3) == ["600", "700", " fe ed fe ed 00 00 00 02"])

@@ -6,7 +6,7 @@ import Testing
 
 struct MisdirectedTests {
     @Test(arguments: [
-        "other.test:PORT", "origin.test", "origin.test:1", "127.0.0.1:PORT", "sub.origin.test:PORT",
+        "other.test:PORT", "other.test", "origin.test:1", "127.0.0.1:PORT", "sub.origin.test:PORT",
     ])
     func `another Host gets 421, and nothing goes upstream`(host: String) async throws {
         try await Inside.run { inside in
@@ -41,8 +41,10 @@ struct MisdirectedTests {
         }
     }
 
-    @Test(arguments: ["ORIGIN.test:PORT", "origin.test.:PORT"])
-    func `case and a trailing dot make no other authority`(host: String) async throws {
+    @Test(arguments: ["ORIGIN.test:PORT", "origin.test.:PORT", "origin.test", "origin.test:443"])
+    func `case, a trailing dot and a missing port make no other authority`(host: String)
+        async throws
+    {
         try await Inside.run { inside in
             let port = String(inside.authority.split(separator: ":")[1])
             let host = host.replacing("PORT", with: port)

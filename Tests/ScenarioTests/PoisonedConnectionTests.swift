@@ -37,12 +37,16 @@ struct PoisonedConnectionTests {
         }
     }
 
-    @Test func `a request on its heels does not get them`() async throws {
+    @Test(arguments: ["POST", "GET", "DELETE"])
+    func `a request on its heels does not get them`(method: String) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()
             let (client, pooled) = try proxy.pooledConnection(to: origin)
+            // Both come while lupin is busy, the request first.
+            let release = proxy.holdWorker()
+            try client.send(method, origin.url("/two"), body: method == "POST" ? "x" : "")
             try pooled.send(Self.unasked)
-            try client.send("POST", origin.url("/two"), body: "x")
+            release.ring()
             let fresh = try origin.accept()
             try fresh.request()
             try fresh.reply(body: "two")

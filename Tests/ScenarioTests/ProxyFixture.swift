@@ -307,6 +307,17 @@ final class ProxyFixture: Sendable {
         return origin
     }
 
+    /// Holds the first worker until the bell is rung, so that several things happen at once for it.
+    func holdWorker() -> Bell {
+        let (isHeld, go) = (Bell(), Bell())
+        proxy.executors[0].mailbox.post {
+            isHeld.ring()
+            _ = go.wait()
+        }
+        #expect(isHeld.wait())
+        return go
+    }
+
     /// An origin that answers every request with the same bytes.
     func origin(answering response: String) throws -> ScriptedOrigin {
         try origin { connection in

@@ -188,21 +188,49 @@ extension StoredResponse {
     }
 }
 
+/// A stored response after an update.
+package struct RenewedResponse: Sendable {
+    /// The response to the request that brought the update.
+    package let response: StoredResponse
+    /// What becomes of the stored one.
+    package let fate: Fate
+    /// The cookies that the update sets are for who asked alone, so the response lacks them.
+    package let lacksCookies: Bool
+
+    package enum Fate: Sendable {
+        /// It is replaced by `response`.
+        case renewed
+        /// It stays as it was, since the update is for one user.
+        case unchanged
+        /// It must not be stored any more.
+        case removed
+    }
+}
+
 extension StoredResponse {
     /// Updates the response by a 304, a 200 to HEAD or a further part (§3.2, §4.3.4).
     ///
-    /// If it must not be stored any more, it is served this once and then removed.
+    /// What could not have been stored is not stored as an update either: in a shared cache neither
+    /// what an authenticated request brought (§3.5) nor cookies.
     ///
-    /// `request` is that of the look-up and gives the values for Vary; `content` is what is held,
-    /// if that has grown; the times are those of the exchange that brought `newer`.
+    /// - Parameters:
+    ///   - newer: The response that brings the update.
+    ///   - request: That of the look-up, which gives the values for Vary.
+    ///   - attachments: What lupin attached to it.
+    ///   - content: What is held, if that has grown.
+    ///   - policy: The policy of the cache.
+    ///   - requestTimeUs: When the request that brought `newer` was sent.
+    ///   - responseTimeUs: When `newer` was received.
+    /// - Returns: The response to serve, and what becomes of the stored one.
     package func renewed(
         by newer: ResponseHead,
         request: RequestHead,
+        attachments: Attachments,
         content: HeldContent? = nil,
         policy: CachePolicy,
         requestTimeUs: Int64,
         responseTimeUs: Int64
-    ) -> (response: StoredResponse, mayBeKept: Bool) {
+    ) -> RenewedResponse {
         let said = ResponseDirectives(newer.fields, targeted: policy.targeted)
         var head = ResponseHead(status: status)
         head.fields = fields.updated(
@@ -212,14 +240,8 @@ extension StoredResponse {
             receivedAt: responseTimeUs / 1_000_000
         )
         let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
-        let flags = directives.flags
-        let isForbidden =
-            (flags.contains(.noStore) && !policy.ignored.contains(.noStore)
-                && !flags.contains(.mustUnderstand))
-            || (flags.contains(.private) && policy.isShared && !policy.ignored.contains(.private))
-        let hasSameVary = newer.fields.first(.vary) == nil
         let vary =
-            hasSameVary
+            newer.fields.first(.vary) == nil
             ? self.vary : VaryKey(of: head.fields, request: request.fields, policy: policy)
         let response = StoredResponse(
             head,
@@ -229,7 +251,19 @@ extension StoredResponse {
             requestTimeUs: requestTimeUs,
             responseTimeUs: responseTimeUs
         )
-        return (response, !isForbidden && vary != nil)
+        let fate: RenewedResponse.Fate =
+            if vary == nil || policy.forbids(directives) {
+                .removed
+            } else if policy.isForOneUser(request, directives, attachments) {
+                .unchanged
+            } else {
+                .renewed
+            }
+        return RenewedResponse(
+            response: response,
+            fate: fate,
+            lacksCookies: newer.fields.first(.setCookie) != nil && !policy.keepsCookies(said)
+        )
     }
 
     /// The effect of a response to HEAD (§4.3.5): an update when length, ETag and Last-Modified, as
@@ -248,6 +282,16 @@ extension StoredResponse {
             guard String(copying: text) == String(length) else { return .invalidate }
         }
         return .update
+    }
+}
+
+extension CachePolicy {
+    /// Whether a response that is stored must go because of what an update says.
+    fileprivate func forbids(_ directives: ResponseDirectives) -> Bool {
+        let flags = directives.flags
+        if flags.contains(.private), isShared, !ignored.contains(.private) { return true }
+        return flags.contains(.noStore) && !flags.contains(.mustUnderstand)
+            && !ignored.contains(.noStore)
     }
 }
 

@@ -16,6 +16,16 @@ package enum ReuseDecision: Sendable, Equatable {
     case gatewayTimeout
 }
 
+extension ReuseDecision {
+    /// Whether the response is served without asking the origin first.
+    package var isServed: Bool {
+        switch self {
+        case .fresh, .stale(_, _, .now), .stale(_, _, .whileRevalidating): true
+        case .stale, .validate, .incomplete, .bypass, .gatewayTimeout: false
+        }
+    }
+}
+
 /// How a response that should be validated may be used without validation.
 package enum StaleUse: Sendable, Equatable {
     /// Not at all: if the origin does not respond, the client gets 502 or 504.
@@ -57,10 +67,14 @@ extension StoredResponse {
         }
         let decision = decide(for: request.directives, policy, nowUs)
         if request.mayForward { return decision }
-        switch decision {
-        case .fresh, .stale(_, _, .now), .stale(_, _, .whileRevalidating): return decision
-        default: return .gatewayTimeout
-        }
+        return decision.isServed ? decision : .gatewayTimeout
+    }
+
+    /// Whether requests that say nothing about caching are answered without asking the origin, so
+    /// that those who come during the fetch may wait for it (§4: a cache can collapse requests
+    /// where it may use the response for them).
+    package func answersOthers(policy: CachePolicy, nowUs: Int64) -> Bool {
+        decide(for: RequestDirectives(), policy, nowUs).isServed
     }
 
     private func decide(

@@ -197,18 +197,28 @@ extension CachePolicy {
             guard ignored.contains(.private) else { return .isPrivate }
             overridden.append(.isPrivate)
         }
-        let isAuthenticated =
-            attachments.storing >= .asAuthenticated || request.fields.first(.authorization) != nil
-        let isForAll =
-            flags.contains(.public) || flags.contains(.mustRevalidate) || directives.sMaxAge != nil
-        // §3.5; no `ignore:` overrides it.
-        if isAuthenticated, !isForAll { return .authorization }
+        if isForOneUser(request, directives, attachments) { return .authorization }
         // RFC 9111 §7.3 leaves this to the origin; too many origins forget it.
         if response.fields.first(.setCookie) != nil, !flags.contains(.public) {
             guard ignored.contains(.cookies) else { return .setCookie }
             overridden.append(.cookies)
         }
         return nil
+    }
+
+    /// Whether a response is for the user of an authenticated request alone (§3.5); no `ignore:`
+    /// overrides it.
+    func isForOneUser(
+        _ request: RequestHead,
+        _ directives: ResponseDirectives,
+        _ attachments: Attachments
+    ) -> Bool {
+        guard isShared else { return false }
+        let isAuthenticated =
+            attachments.storing >= .asAuthenticated || request.fields.first(.authorization) != nil
+        let flags = directives.flags
+        return isAuthenticated && directives.sMaxAge == nil && !flags.contains(.public)
+            && !flags.contains(.mustRevalidate)
     }
 
     /// Refuses a response that could never be reused.

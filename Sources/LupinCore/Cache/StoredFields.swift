@@ -17,13 +17,16 @@ extension FieldSection {
         isApart: Bool = false
     ) -> FieldSection {
         let excluded = excludedNames(directives, policy: policy)
+        let keepsCookies = policy.keepsCookies(directives)
         if isApart, first(.date) != nil,
-            !lines.contains(where: { isExcluded($0, excluded, policy) })
+            !lines.contains(where: { isExcluded($0, excluded, keepsCookies) })
         {
             return self
         }
         var copy = FieldSection()
-        for line in lines where !isExcluded(line, excluded, policy) { copy.append(line, of: self) }
+        for line in lines where !isExcluded(line, excluded, keepsCookies) {
+            copy.append(line, of: self)
+        }
         if copy.first(.date) == nil { copy.add(name: "Date", value: HTTPDate.text(receivedAt)) }
         return copy
     }
@@ -89,12 +92,9 @@ extension FieldSection {
         return names
     }
 
-    private func isExcluded(_ line: Line, _ names: [String], _ policy: CachePolicy) -> Bool {
+    private func isExcluded(_ line: Line, _ names: [String], _ keepsCookies: Bool) -> Bool {
         if line.isHopByHop || line.known.isNeverStored { return true }
-        if line.known == .setCookie, policy.isShared, policy.ignored.contains(.cookies) {
-            // Stored against the origin's will, so the cookie, meant for one user, is dropped.
-            return true
-        }
+        if line.known == .setCookie, !keepsCookies { return true }
         for name in names where nameEquals(line, name.utf8.span) { return true }
         return false
     }
@@ -107,6 +107,16 @@ extension FieldSection {
 
     mutating func append(name: Span<UInt8>, value: Span<UInt8>, _ known: FieldName) {
         lines.append(makeLine(name: name, value: value, known: known))
+    }
+}
+
+extension CachePolicy {
+    /// Whether cookies that a response sets are stored with it, and so set for all who get it.
+    ///
+    /// In a shared cache they are meant for one user, unless the very message that sets them says
+    /// `public`: a 304 often renews the session of who asked.
+    func keepsCookies(_ directives: ResponseDirectives) -> Bool {
+        !isShared || (directives.flags.contains(.public) && !ignored.contains(.cookies))
     }
 }
 

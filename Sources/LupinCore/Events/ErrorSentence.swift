@@ -92,7 +92,8 @@ extension ErrorKind {
         case .httpResponseIncomplete:
             "The response of \(host) broke off before its end. Try again."
         case .httpResponseHeaderSectionSize, .httpResponseHeaderSize:
-            "The response of \(host) has a larger header than `limits.header_bytes` allows."
+            "The response of \(host) has a larger header, or more fields, than "
+                + "`limits.header_bytes` and `limits.header_fields` allow."
         case .httpResponseBodySize:
             "The response of \(host) is larger than `limits.body` allows."
         case .httpResponseTrailerSectionSize, .httpResponseTrailerSize:

@@ -15,15 +15,16 @@ package enum ProxyStatus {
     /// Formats `text` as a String of structured fields (RFC 9651 §3.3.3): visible ASCII and space
     /// in quotation marks.
     ///
-    /// Other characters become `?`.
+    /// Quotation marks of texts become apostrophes, other characters `?`.
     private static func string(_ text: String) -> String {
         var bytes: [UInt8] = [0x22]
-        for byte in LogText.plain(text).utf8 {
-            // The first byte of a multi-byte character stands for the whole character.
-            if byte & 0xC0 == 0x80 { continue }
+        for scalar in LogText.plain(text).unicodeScalars {
             if bytes.count >= detailBytesMax { break }
-            if byte == 0x22 || byte == 0x5C { bytes.append(0x5C) }
-            bytes.append(byte < 0x80 ? byte : 0x3F)
+            switch scalar {
+            case "\u{22}", "\\": bytes += [0x5C, UInt8(ascii: scalar)]
+            case "“", "”", "‘", "’": bytes.append(0x27)
+            default: bytes.append(scalar.isASCII ? UInt8(ascii: scalar) : 0x3F)
+            }
         }
         bytes.append(0x22)
         return String(decoding: bytes, as: UTF8.self)

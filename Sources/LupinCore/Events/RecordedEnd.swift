@@ -122,10 +122,12 @@ package struct RecordedEnd: Sendable {
     }
 
     private var trust: [String] {
-        guard record[field: .trustVerdict]?.string == "fail" else { return [] }
+        let checks = record[field: .trustChecks]?.list ?? []
+        // Without checks there was no certificate: the handshake did not come that far.
+        guard record[field: .trustVerdict]?.string == "fail", !checks.isEmpty else { return [] }
         let policy = record[field: .trustPolicy]?.string ?? ""
         var lines = ["the server's certificate failed trust policy \(policy)"]
-        for check in record[field: .trustChecks]?.list ?? [] {
+        for check in checks {
             let mark = check["ok"]?.bool == true ? "✓" : "✗"
             let note = check["note"]?.string.map { ": \($0)" } ?? ""
             lines.append("  \(mark) \(check["is"]?.string ?? "")\(note)")

@@ -22,6 +22,9 @@ package enum Attached: Sendable, Hashable {
     case privateResponses
     /// A redirect was followed, with the attachments of the rules of its target.
     case followedRedirect
+    /// The client has logged in to its connection with the origin (NTLM, Negotiate): requests on it
+    /// are authenticated without a field that says so.
+    case connectionLogin
 
     /// The clients for whose requests it is attached.
     package enum Gate: Sendable {
@@ -37,6 +40,8 @@ package enum Attached: Sendable, Hashable {
         case .parentIdentity: .anybody
         // The rules are evaluated again for each hop, with their own attachments.
         case .followedRedirect: .anybody
+        // The client's own; nobody else gets the connection.
+        case .connectionLogin: .anybody
         }
     }
 
@@ -51,7 +56,7 @@ package enum Attached: Sendable, Hashable {
 
     package var storing: Storing {
         switch self {
-        case .token, .secret, .cookies, .clientCertificate: .asAuthenticated
+        case .token, .secret, .cookies, .clientCertificate, .connectionLogin: .asAuthenticated
         // RFC 9111 is about the origin's credentials; these never reach it.
         case .parentIdentity: .asUsual
         // The mode of the policy covers it already.
@@ -75,6 +80,8 @@ package enum Attached: Sendable, Hashable {
         case .privateResponses: nil
         // No such response is stored.
         case .followedRedirect: nil
+        // It is found only when the response comes; what is stored then is for all.
+        case .connectionLogin: nil
         }
     }
 
@@ -84,7 +91,7 @@ package enum Attached: Sendable, Hashable {
         case .token, .secret: true
         // The file has the same content, whichever rule names it.
         case .cookies, .clientCertificate: false
-        case .parentIdentity, .privateResponses, .followedRedirect: false
+        case .parentIdentity, .privateResponses, .followedRedirect, .connectionLogin: false
         }
     }
 
@@ -97,7 +104,7 @@ package enum Attached: Sendable, Hashable {
         case .clientCertificate: "a client certificate"
         case .parentIdentity(let proxy):
             "the user of the parent proxy \(proxy.host.uriText):\(proxy.port)"
-        case .privateResponses, .followedRedirect: nil
+        case .privateResponses, .followedRedirect, .connectionLogin: nil
         }
     }
 }

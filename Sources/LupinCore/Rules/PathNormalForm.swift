@@ -130,7 +130,7 @@ extension UInt8 {
 
 extension Array where Element == UInt8 {
     /// Appends `%HH`.
-    mutating func append(escaping byte: UInt8) {
+    package mutating func append(escaping byte: UInt8) {
         append(0x25)
         append(byte >> 4 < 10 ? 0x30 + byte >> 4 : 0x37 + byte >> 4)
         append(byte & 15 < 10 ? 0x30 + byte & 15 : 0x37 + byte & 15)

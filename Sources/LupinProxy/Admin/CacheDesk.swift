@@ -95,10 +95,13 @@ struct CacheDesk {
     private func purge(_ isMeant: @escaping @Sendable (CacheKey) -> Bool) async -> CachePurge {
         let meant = store.keys.filter(isMeant)
         store.shared?.dropping.drop(meant.filter(\.isForAll))
-        var inMemory = store.purge(meant)
+        var inMemory = store.purge(meant, nowUs: SystemCall.wallMicroseconds())
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
         // Look-ups have brought back entries from the disk meanwhile.
-        inMemory += store.purge(store.keys.filter(isMeant))
+        inMemory += store.purge(
+            store.keys.filter(isMeant),
+            nowUs: SystemCall.wallMicroseconds()
+        )
         return (onDisk ?? CachePurge()).adding(inMemory)
     }
 

@@ -84,14 +84,17 @@ private struct Combination {
         guard let content = cached.content, let range = part.range,
             case .combine(_, let held) = cached.facts.combine(head, part)
         else { return nil }
-        (facts, mayBeKept) = cached.facts.renewed(
+        let renewed = cached.facts.renewed(
             by: head,
             request: use.base.head,
+            attachments: use.attachments,
             content: held,
             policy: use.policy,
             requestTimeUs: use.requestTimeUs,
             responseTimeUs: nowUs
         )
+        facts = renewed.response
+        mayBeKept = renewed.fate == .renewed
         guard facts.suffices(for: use.asked) else { return nil }
         answer = facts.answer(to: use.base.head, use.asked)
         let wanted: Range<UInt64>

@@ -48,12 +48,22 @@ extension Exchange {
         }
         use.status.isStored = true
         if use.conditions != nil { use.status.forwardStatus = response.status }
-        if let length, storing.part == nil {
-            let facts = storing.facts(use, HeldContent(complete: length))
-            use.flight?.resolve(.joinable(facts, storing.body, length: length))
-        }
+        invite(storing, use)
         noteCache(use)
         try await deliver(obtained, use, storing)
+    }
+
+    /// Lets those who wait for this fetch read along, or lets them go where the response is of no
+    /// use to them.
+    private func invite(_ storing: Storing, _ use: CacheUse) {
+        guard let flight = use.flight else { return }
+        let facts = storing.facts(use, HeldContent(complete: storing.length ?? 0))
+        guard facts.answersOthers(policy: use.policy, nowUs: storing.responseTimeUs) else {
+            return land(use, .released, isAlone: true)
+        }
+        if let length = storing.length, storing.part == nil {
+            flight.resolve(.joinable(facts, storing.body, length: length))
+        }
     }
 
     private func begin(
@@ -265,11 +275,14 @@ extension Exchange {
                 facts,
                 content,
                 policy: use.policy,
-                mayLieOnDisk: disk != nil
+                mayLieOnDisk: disk != nil,
+                requestTimeUs: use.requestTimeUs
             )
-            share(facts, content, use)
-            if content == nil { disk?.commit(body, as: response) }
-            land(use, .landed)
+            if let response {
+                share(facts, content, use)
+                if content == nil { disk?.commit(body, as: response) }
+            }
+            land(use, response == nil ? .released : .landed)
         } else {
             land(use, .released, isAlone: true)
         }

@@ -51,6 +51,7 @@ extension Exchange {
             use.status.detail = "redirected"
             return try await deliverPast(use, obtained)
         }
+        if upstream?.isForOneClient == true { use.attachments.add(.connectionLogin) }
         let head = obtained.response.head
         invalidate(by: head, use)
         if let completion = use.completion {
@@ -143,21 +144,29 @@ extension Exchange {
         store.count { $0.validated += 1 }
         var result = use.candidates[served].facts
         for i in updated {
-            let (newer, mayBeKept) = use.candidates[i].facts.renewed(
+            let cached = use.candidates[i]
+            let renewed = cached.facts.renewed(
                 by: response,
                 request: use.base.head,
+                attachments: use.attachments,
                 policy: use.policy,
                 requestTimeUs: use.requestTimeUs,
                 responseTimeUs: resources.wallNow
             )
-            if i == served { result = newer }
-            guard mayBeKept, !isContradicted(use.candidates[i], by: response) else {
-                store.remove([use.candidates[i]])
-                unshare(use)
-                continue
+            let newer = renewed.response
+            if i == served {
+                result = newer
+                if renewed.lacksCookies { use.cookies = response.fields }
             }
-            store.update(use.candidates[i], newer, policy: use.policy)
-            if let content = use.candidates[i].content { share(newer, content, use) }
+            switch renewed.fate {
+            case .renewed where !isContradicted(cached, by: response):
+                store.update(cached, newer, policy: use.policy)
+                if let content = cached.content { share(newer, content, use) }
+            case .unchanged: break
+            case .renewed, .removed:
+                store.remove([cached])
+                unshare(use)
+            }
         }
         return result
     }
@@ -197,7 +206,7 @@ extension Exchange {
         for target in found {
             let path = Array(target.pathAndQuery.utf8)
             let key = CacheKey(origin: target.origin, pathAndQuery: path.span, partition: "")
-            resources.shared.responses.invalidate(key.url)
+            resources.shared.responses.invalidate(key.url, nowUs: resources.wallNow)
             resources.redis?.drop(key)
         }
     }

@@ -45,18 +45,13 @@ extension Exchange {
                 guard try await answerFromOthers(use, to: target) else { break }
                 return
             }
-            use.status.isCollapsed = true
-            switch try await wait(for: flight) {
-            case .joinable(let facts, let body, let length):
-                let isForUs =
-                    facts.vary.matches(use.base.head.fields) && body.isThereFromTheBeginning
-                if isForUs { return try await readAlong(use, facts, body, length, flight) }
-                mayWait = false
-            case .landed: mayWait = false
-            case .pending, .released:
-                mayWait = false
-                use.status.isCollapsed = false
+            if case .joinable(let facts, let body, let length) = try await wait(for: flight),
+                isForUs(facts, use), body.isThereFromTheBeginning
+            {
+                return try await readAlong(use, facts, body, length, flight)
             }
+            // It may be stored now; if not, this request makes its own fetch.
+            mayWait = false
         }
         if use.shared == nil, try await answerFromOthers(use, to: target) { return }
         try await forward(use, to: target)
@@ -92,9 +87,7 @@ extension Exchange {
         to target: KnownTarget
     ) async throws(LupinError) -> Bool {
         guard let selected = use.selected else {
-            let isCollapsed = use.status.isCollapsed
             use.status = .forward(use.candidates.isEmpty ? .uriMiss : .varyMiss)
-            use.status.isCollapsed = isCollapsed
             if !use.candidates.isEmpty { prepareValidation(use) }
             return false
         }
@@ -179,6 +172,13 @@ extension Exchange {
             // An origin that is slow with one request may be quick with another.
             if slot.loop.now >= deadline { return .released }
         }
+    }
+
+    /// Whether the response that another exchange fetches answers this one's request, too (RFC 9111
+    /// §4: only where it may be used without validation).
+    private func isForUs(_ facts: StoredResponse, _ use: CacheUse) -> Bool {
+        facts.vary.matches(use.base.head.fields)
+            && facts.reuse(for: use.asked, policy: use.policy, nowUs: resources.wallNow).isServed
     }
 
     /// How long a request waits for the response head of another fetch.

@@ -92,16 +92,17 @@ extension Exchange {
             let renewed = current.facts.renewed(
                 by: storing.head,
                 request: use.base.head,
+                attachments: use.attachments,
                 content: held,
                 policy: use.policy,
                 requestTimeUs: use.requestTimeUs,
                 responseTimeUs: storing.responseTimeUs
             )
-            facts = renewed.response
-            guard renewed.mayBeKept, held.heldBytes <= partBytesMax else {
-                store.remove([current])
+            guard renewed.fate == .renewed, held.heldBytes <= partBytesMax else {
+                if renewed.fate != .unchanged { store.remove([current]) }
                 return false
             }
+            facts = renewed.response
             if current.facts.content.isComplete {
                 store.update(current, facts, policy: use.policy)
                 return true
@@ -115,15 +116,16 @@ extension Exchange {
             let held = HeldContent(range: range, completeLength: part.completeLength)
             facts = storing.facts(use, held)
         }
-        store.insert(
+        let stored = store.insert(
             use.key,
             use.variance,
             facts,
             content,
             policy: use.policy,
-            mayLieOnDisk: facts.content.isComplete && mayLieOnDisk(facts, use)
+            mayLieOnDisk: facts.content.isComplete && mayLieOnDisk(facts, use),
+            requestTimeUs: use.requestTimeUs
         )
-        return true
+        return stored != nil
     }
 
     /// Stores the received part of a body that broke off, or whose client left (§3.3).

@@ -47,7 +47,7 @@ extension Exchange {
 
     private func purge(_ urls: Set<String>) async throws(LupinError) -> CachePurge {
         let store = resources.shared.responses
-        var dropped = store.purge(urls)
+        var dropped = store.purge(urls, nowUs: resources.wallNow)
         var purged = CachePurge()
         if let disk = store.disk {
             let count = try await onDisk(disk) { store in
@@ -55,7 +55,7 @@ extension Exchange {
             }
             purged.responses = count ?? 0
             // Look-ups have brought back entries from the disk meanwhile.
-            dropped += store.purge(urls)
+            dropped += store.purge(urls, nowUs: resources.wallNow)
         }
         return purged.adding(dropped)
     }

@@ -13,8 +13,9 @@ extension Exchange {
         as renewed: StoredResponse? = nil,
         _ use: CacheUse
     ) async throws(LupinError) {
-        let answer: CachedAnswer
+        var answer: CachedAnswer
         if let renewed { answer = served(renewed, use) } else { answer = served(cached, use) }
+        if let cookies = use.cookies { answer.addCookies(of: cookies) }
         let (source, sink) = try open(cached, content, as: answer, use)
         try await relay(from: source, to: sink)
     }
@@ -92,6 +93,7 @@ extension Exchange {
     ) async throws(LupinError) {
         flight.follow()
         defer { flight.leave() }
+        use.status.isCollapsed = true
         noteCache(use)
         var served = served(facts, use)
         let head = served.takeHead()

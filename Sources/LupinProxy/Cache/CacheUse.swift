@@ -34,6 +34,8 @@ final class CacheUse {
     private(set) var variance: NoVarySearch?
     /// When the request went out, in microseconds since 1970.
     var requestTimeUs: Int64 = 0
+    /// The fields of a 304 whose cookies are for this client alone.
+    var cookies: FieldSection?
     /// What it has to do with the shared store; nil where it has nothing.
     var shared: SharedUse?
 

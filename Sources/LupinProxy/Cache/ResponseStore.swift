@@ -30,6 +30,8 @@ final class ResponseStore: Sendable {
         var flights: [CacheKey: Flight] = [:]
         /// Keys whose responses were not stored lately: requests for them don't wait for another's.
         var alone: [CacheKey: UInt64] = [:]
+        /// When URLs were dropped: a fetch that began before does not bring them back.
+        var drops = DropTimes()
         /// Keys that are validated in the background.
         var validating: Set<CacheKey> = []
         var counts = StoreCounts()
@@ -118,19 +120,26 @@ final class ResponseStore: Sendable {
     ///   - content: The whole content; nil when it is on disk, or on its way there.
     ///   - policy: The policy by which the facts were computed.
     ///   - mayLieOnDisk: Whether it may be written to a file.
-    /// - Returns: The response as stored.
-    @discardableResult
+    ///   - requestTimeUs: When this process requested it; nil if it did not.
+    /// - Returns: The response as stored; nil if its URL was dropped since it was requested.
     func insert(
         _ request: CacheKey,
         _ variance: NoVarySearch?,
         _ facts: StoredResponse,
         _ content: StoredContent?,
         policy: CachePolicy,
-        mayLieOnDisk: Bool
-    ) -> CachedResponse {
+        mayLieOnDisk: Bool,
+        requestTimeUs: Int64?
+    ) -> CachedResponse? {
         let disk = mayLieOnDisk ? self.disk : nil
         let key = variance.map(request.generalized) ?? request
-        let (response, dropped) = state.withLock { state in
+        let inserted: (CachedResponse, [CachedResponse])? = state.withLock { state in
+            if let requestTimeUs,
+                state.drops.isDropped(request, since: requestTimeUs)
+                    || (key.isGeneral && state.drops.isDropped(key, since: requestTimeUs))
+            {
+                return nil
+            }
             let response = CachedResponse(
                 id: state.shelves.newID(),
                 key: key,
@@ -152,11 +161,14 @@ final class ResponseStore: Sendable {
             }
             state.shelves.add(response)
             if let variance { state.variances.note(variance, of: request.path) }
-            // A response that could not be stored before can be now: others may wait for it again.
-            state.alone[request] = nil
+            // A response that was of no use to others before is now: they may wait for it again.
+            if facts.answersOthers(policy: policy, nowUs: facts.freshness.responseTimeUs) {
+                state.alone[request] = nil
+            }
             state.counts.stored += 1
             return (response, dropped)
         }
+        guard let (response, dropped) = inserted else { return nil }
         removeFromDisk(dropped)
         if let disk, let content { disk.write(response, content) }
         return response
@@ -181,10 +193,12 @@ final class ResponseStore: Sendable {
 
     /// Drops the responses that a request for a URL may find, in all partitions (RFC 9111 §4.4).
     ///
-    /// Drops those found by No-Vary-Search too, which the draft leaves open.
-    func invalidate(_ url: Substring) {
-        _ = purge([String(url)])
-        disk?.remove(url: String(url))
+    /// Drops those found by No-Vary-Search too, which the draft leaves open. What fetches under way
+    /// bring is delivered and not stored, and nobody joins them any more.
+    func invalidate(_ url: Substring, nowUs: Int64) {
+        let url = String(url)
+        _ = purge([url], nowUs: nowUs)
+        disk?.remove(url: url)
     }
 
     /// Remembers the URL, so that a disk that is added later does not bring it back.
@@ -308,10 +322,15 @@ final class ResponseStore: Sendable {
     /// The keys under which responses are stored, in no order.
     var keys: [CacheKey] { state.withLock { $0.shelves.allKeys } }
 
-    /// Drops the responses in memory under these keys; the caller drops those on disk.
-    func purge(_ keys: [CacheKey]) -> [CachedResponse] {
+    /// Drops the responses in memory under these keys, and what any fetch under way brings; the
+    /// caller drops those on disk.
+    func purge(_ keys: [CacheKey], nowUs: Int64) -> [CachedResponse] {
+        state.withLock { state in
+            state.drops.noteAll(nowUs: nowUs)
+            state.flights = [:]
+        }
         // One at a time: workers wait for the lock, and bodies are released outside it.
-        keys.flatMap { key in
+        return keys.flatMap { key in
             state.withLock { state in
                 if state.disk == nil { Self.noteDropped(String(key.url), in: &state) }
                 return Self.drop([key], from: &state)
@@ -320,10 +339,12 @@ final class ResponseStore: Sendable {
     }
 
     /// Drops the responses in memory for requests of these URLs, in all partitions and under any
-    /// policy; the caller drops those on disk.
-    func purge(_ urls: Set<String>) -> [CachedResponse] {
+    /// policy, and what fetches of them bring; the caller drops those on disk.
+    func purge(_ urls: Set<String>, nowUs: Int64) -> [CachedResponse] {
         urls.flatMap { url in
             state.withLock { state in
+                state.drops.note(url, nowUs: nowUs)
+                for key in state.flights.keys where key.url == url { state.flights[key] = nil }
                 if state.disk == nil { Self.noteDropped(url, in: &state) }
                 return Self.drop(state.shelves.keys(answering: url), from: &state)
             }

@@ -27,7 +27,6 @@ final class DownstreamHTTP1: Downstream {
     private(set) var isLastRequest = false
     /// The response's body ends with the connection.
     private var endsWithConnection = false
-    private var acceptsTrailers = false
     /// The number of bytes consumed before the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
 
@@ -38,6 +37,7 @@ final class DownstreamHTTP1: Downstream {
     private(set) var sendsBody = true
     /// The CONNECT that the client would have sent, if it knew of the proxy: the first request.
     private var unspoken: UnspokenConnect?
+    private(set) var bound: BoundConnection?
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
 
@@ -60,6 +60,15 @@ final class DownstreamHTTP1: Downstream {
         channel.readableReason = .downstreamReadable
         channel.writableReason = .downstreamWritable
         channel.closedReason = .downstreamClosed
+    }
+
+    deinit { bound?.close() }
+
+    func bind(_ connection: UpstreamHTTP1) {
+        guard mayPersist else { return connection.channel.close() }
+        let bound = self.bound ?? BoundConnection()
+        self.bound = bound
+        bound.keep(connection, since: channel.loop.now)
     }
 
     /// Whether closing at once loses nothing that the client still has to read: all its bytes were
@@ -150,7 +159,6 @@ final class DownstreamHTTP1: Downstream {
         mayHalfClose = isHTTP10
         keepsAlive = request.keepAlive
         isLastRequest = !request.keepAlive
-        acceptsTrailers = request.acceptsTrailers
         isCommitted = false
         mayPersist = false
         reader.begin(request.framing)
@@ -243,7 +251,7 @@ final class DownstreamHTTP1: Downstream {
             to: &bytes
         )
         channel.putStaged(consume bytes)
-        writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
+        writer.begin(isBodiless ? .none : framing)
         return writer
     }
 
@@ -251,7 +259,7 @@ final class DownstreamHTTP1: Downstream {
     private func conceal(_ head: ResponseHead, _ unspoken: UnspokenConnect) -> any BodySink {
         mayPersist = false
         guard head.status / 100 != 2 else {
-            writer.begin(.none, sendsTrailers: false)
+            writer.begin(.none)
             return writer
         }
         if let alert = unspoken.alert {

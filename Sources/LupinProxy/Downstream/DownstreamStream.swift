@@ -8,7 +8,6 @@ final class DownstreamStream: Downstream {
     let stream: HTTP2Stream
     private let slot: ParkingSlot
     private let method: Method
-    private let acceptsTrailers: Bool
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private(set) var isCommitted = false
     /// The code with which a response that breaks off is reset.
@@ -21,7 +20,6 @@ final class DownstreamStream: Downstream {
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
         method = request?.method ?? .get
-        acceptsTrailers = request?.acceptsTrailers ?? false
         clientEnds = ends
         stream.slot = slot
         stream.begin(receiving: request?.framing ?? .none)
@@ -69,7 +67,6 @@ final class DownstreamStream: Downstream {
         options.via = body.via
         let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
         submit(head, options, hasBody: hasBody)
-        stream.sendsTrailers = acceptsTrailers
         return stream
     }
 

@@ -23,8 +23,9 @@ final class Enclosure {
 
     /// Returns the target if a request inside is for it.
     ///
-    /// `named` is the origin that the request names, nil when it names none (HTTP/1.0). Throws 421
-    /// (Misdirected Request).
+    /// `named` is the origin that the request names, nil when it names none (HTTP/1.0). A name
+    /// without a port is the target's, too: clients that reach an origin at another port by options
+    /// of theirs send none. Throws 421 (Misdirected Request).
     func admit(_ named: Origin?) throws(LupinError) -> KnownTarget {
         let expected = target.origin.hostAndPort
         if let foreignName {
@@ -34,7 +35,7 @@ final class Enclosure {
                 detail: "CONNECT named \(expected), but the TLS inside asks for \(foreignName)."
             )
         }
-        if let named, named != target.origin {
+        if let named, named != target.origin, !named.isPortless(of: target.origin) {
             throw .request(
                 status: 421,
                 host: expected,
@@ -43,5 +44,12 @@ final class Enclosure {
             )
         }
         return target
+    }
+}
+
+extension Origin {
+    /// Whether it differs from `other` only by having its scheme's own port.
+    fileprivate func isPortless(of other: Origin) -> Bool {
+        host == other.host && scheme == other.scheme && port == scheme.defaultPort
     }
 }

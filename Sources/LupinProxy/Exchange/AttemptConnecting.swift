@@ -6,6 +6,9 @@ import LupinWire
 extension Attempt {
     /// A connection for the attempt: shared, from the pool, or new.
     func connect() async throws(LupinError) -> any Upstream {
+        // After a failure a new connection is made: its cause may have closed all idle ones.
+        let mayReuse = !wantsOwnConnection && exchange.attempts.last?.error == nil
+        if mayReuse, let bound = bound() { return bound }
         let pool = exchange.resources.pool
         // HTTP/2 is agreed upon in TLS, so clear text has nothing to share or to offer.
         let isSecure = hop.isSecure
@@ -15,8 +18,7 @@ extension Attempt {
         let isShared = isSecure && pool.streams.beginDial(hop, wants: protocols)
         var isConnected = false
         defer { if isShared { pool.streams.endDial(hop, isConnected: isConnected) } }
-        // After a failure a new connection is made: its cause may have closed all idle ones.
-        if !wantsOwnConnection, exchange.attempts.last?.error == nil, let pooled = pooled() {
+        if mayReuse, let pooled = pooled() {
             isConnected = true
             return pooled
         }
@@ -50,6 +52,7 @@ extension Attempt {
 
     /// A connection for a first attempt, if one is available without a wait.
     func connectAtOnce() -> (any Upstream)? {
+        if let bound = bound() { return bound }
         let streams = exchange.resources.pool.streams
         guard streams.mayShare(hop) else { return pooled() }
         while let shared = streams.connection(to: hop, forWebSocket: false) {
@@ -60,8 +63,8 @@ extension Attempt {
         return streams.isDialing(hop) ? nil : pooled()
     }
 
-    /// Whether the request can't be sent twice: it must not be lost on a connection that the origin
-    /// has just closed, so one extra read of the socket is justified.
+    /// Whether the request can't be sent twice: it must not be lost on a shared connection that the
+    /// origin has just closed, so one extra read of the socket is justified.
     private var isDelicate: Bool {
         !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
     }
@@ -70,19 +73,23 @@ extension Attempt {
     private func pooled() -> UpstreamHTTP1? {
         let pooled =
             switch sent {
-            case .asItCame(let target):
-                exchange.resources.lease(directlyTo: target, asksKernel: isDelicate)
+            case .asItCame(let target): exchange.resources.lease(directlyTo: target)
             case .adapted(let adapted):
-                exchange.resources.pool.lease(
-                    for: adapted.hop,
-                    known: adapted.target,
-                    asksKernel: isDelicate
-                )
+                exchange.resources.pool.lease(for: adapted.hop, known: adapted.target)
             }
         guard let pooled else { return nil }
         pooled.reach = current(pooled.reach, at: pooled.peer)
         if mayUse(pooled.reach, at: pooled.peer) { return pooled }
         exchange.resources.pool.keep(pooled)
+        return nil
+    }
+
+    /// The connection that the client has logged in to, if the request may use it.
+    private func bound() -> UpstreamHTTP1? {
+        guard let bound = exchange.downstream.bound?.lend(for: hop) else { return nil }
+        bound.reach = current(bound.reach, at: bound.peer)
+        if mayUse(bound.reach, at: bound.peer) { return bound }
+        bound.channel.close()
         return nil
     }
 

@@ -37,6 +37,10 @@ protocol Downstream: AnyObject {
     var reset: HTTP2Reset? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
+    /// The upstream connection that the client has logged in to; nil for none.
+    var bound: BoundConnection? { get }
+    /// Keeps an idle upstream connection for the client alone, or closes it.
+    func bind(_ connection: UpstreamHTTP1)
     /// Ends a response early so that the client can't take it for complete, but still gets every
     /// byte that came; with `atOnce` it may lose some.
     func cutShort(atOnce: Bool)
@@ -46,6 +50,9 @@ protocol Downstream: AnyObject {
 
 extension Downstream {
     var reset: HTTP2Reset? { nil }
+    // Streams of HTTP/2 have no use for a login: one connection is for many of them at a time.
+    var bound: BoundConnection? { nil }
+    func bind(_ connection: UpstreamHTTP1) { connection.channel.close() }
 }
 
 /// The properties of a response's body that are known before it is sent.

@@ -437,7 +437,7 @@ final class Exchange: Rostered {
             return dropUpstream()
         }
         countUpstreamBytes(upstream)
-        upstream.release(to: resources.pool)
+        upstream.release(to: resources.pool, or: downstream)
         self.upstream = nil
     }
 

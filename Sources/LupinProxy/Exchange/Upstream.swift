@@ -35,8 +35,11 @@ protocol Upstream: AnyObject {
     var responseBody: any BodySource { get }
     /// Both directions as raw bytes, for tunnels and upgrades.
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
-    /// Ends the lease after a complete exchange: the connection is kept if possible.
-    func release(to pool: UpstreamPool)
+    /// A client has logged in to the connection: it serves no other.
+    var isForOneClient: Bool { get }
+    /// Ends the lease after a complete exchange: the connection is kept if possible, by `client` if
+    /// that has logged in to it.
+    func release(to pool: UpstreamPool, or client: any Downstream)
     /// Takes back the memory of a response's fields that are no longer needed.
     func recycle(_ fields: consuming FieldSection)
     /// Ends the lease early: the connection can't be used again.

@@ -104,7 +104,7 @@ final class RedisClient {
             onMessage: { [tier, weak resources] message in
                 guard let resources, let url = tier.dropping.url(in: message) else { return }
                 tier.dropping.note(url, nowUs: resources.wallNow)
-                resources.shared.responses.invalidate(url[...])
+                resources.shared.responses.invalidate(url[...], nowUs: resources.wallNow)
             },
             deliver: { question, replies, _ in question.finish(replies) },
             whenClosed: { [weak self] _, _ in self?.listenAgain() }

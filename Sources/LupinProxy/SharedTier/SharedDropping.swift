@@ -11,12 +11,9 @@ final class SharedDropping: Sendable {
     /// Distinguishes our own messages, which come back.
     private let ourselves = RandomSource.bytes(count: 16)
     private let send = Mutex<(@Sendable ([CacheKey]) -> Void)?>(nil)
-    /// When URLs were dropped last, in µs since 1970: what is older than that is none, also where
-    /// the server could not be told, or was told of it by a fetch that had begun before.
-    private let dropped = Mutex<[String: Int64]>([:])
-
-    /// Beyond so many URLs the earlier half is forgotten.
-    private static let droppedMax = 65536
+    /// What is older than this is none, also where the server could not be told, or was told of it
+    /// by a fetch that had begun before.
+    private let dropped = Mutex(DropTimes())
 
     /// - Parameters:
     ///   - name: A name that only the team can make.
@@ -47,22 +44,11 @@ final class SharedDropping: Sendable {
     }
 
     /// Notes that a URL is dropped now.
-    func note(_ url: String, nowUs: Int64) {
-        dropped.withLock { dropped in
-            if dropped.count >= Self.droppedMax {
-                let middle = dropped.values.sorted()[dropped.count / 2]
-                dropped = dropped.filter { $0.value > middle }
-            }
-            dropped[url] = nowUs
-        }
-    }
+    func note(_ url: String, nowUs: Int64) { dropped.withLock { $0.note(url, nowUs: nowUs) } }
 
     /// Whether the URL of a key was dropped at a time or later.
     func isDropped(_ key: CacheKey, since timeUs: Int64) -> Bool {
-        dropped.withLock { dropped in
-            if dropped.isEmpty { return false }
-            return dropped[String(key.url)].map { $0 >= timeUs } ?? false
-        }
+        dropped.withLock { $0.isDropped(key, since: timeUs) }
     }
 
     /// Has a client drop what all machines have under these keys; from any thread.

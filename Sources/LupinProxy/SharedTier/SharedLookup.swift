@@ -87,10 +87,11 @@ extension Exchange {
             response,
             StoredContent([body]),
             policy: use.policy,
-            mayLieOnDisk: store.disk != nil && mayLieOnDisk(response, use)
+            mayLieOnDisk: store.disk != nil && mayLieOnDisk(response, use),
+            requestTimeUs: nil
         )
         use.shared?.isSource = true
-        use.look(in: store, besides: [cached])
+        use.look(in: store, besides: cached.map { [$0] } ?? [])
         return use.selected != nil
     }
 
@@ -166,7 +167,6 @@ extension Exchange {
             let found = entry(Array(replies[1...2]), under: keys.entry, client.tier)
             if try await take(found, use, client), isServable(use) {
                 client.tier.count { $0.collapsed += 1 }
-                use.status.isCollapsed = true
                 return true
             }
             if use.shared?.hasLease == true { return false }
@@ -183,10 +183,7 @@ extension Exchange {
     func isServable(_ use: CacheUse) -> Bool {
         guard let selected = use.selected else { return false }
         let facts = use.candidates[selected].facts
-        switch facts.reuse(for: use.asked, policy: use.policy, nowUs: resources.wallNow) {
-        case .fresh, .stale(_, _, .now), .stale(_, _, .whileRevalidating): return true
-        case .stale, .validate, .incomplete, .bypass, .gatewayTimeout: return false
-        }
+        return facts.reuse(for: use.asked, policy: use.policy, nowUs: resources.wallNow).isServed
     }
 
     /// What a lease says: somebody fetches, or nobody need wait since the response is not shared.

@@ -137,7 +137,6 @@ final class HTTP1BodyWriter: BodySink {
     private let channel: Channel
     private let side: Side
     private var isChunked = false
-    private var sendsTrailers = true
     /// The end of the body is the end of what we send on the connection.
     private var endsConnection = false
     private var isEnding = false
@@ -151,10 +150,10 @@ final class HTTP1BodyWriter: BodySink {
 
     /// Gets ready for a body.
     ///
-    /// Trailers go out only if `sendsTrailers`: the peer said that it takes them (RFC 9110 §6.5.1).
-    func begin(_ framing: BodyFraming, sendsTrailers: Bool) {
+    /// Trailers of a chunked one go out even if the peer did not ask for them by TE: programs read
+    /// those that a server sends unasked, and all others skip them (RFC 9112 §7.1.2).
+    func begin(_ framing: BodyFraming) {
         isChunked = framing == .chunked
-        self.sendsTrailers = sendsTrailers
         endsConnection = false
         isEnding = false
         chunkRest = 0
@@ -162,7 +161,7 @@ final class HTTP1BodyWriter: BodySink {
 
     /// From now on bytes go out as they are, and their end closes our direction.
     func beginTunnel() {
-        begin(.untilClose, sendsTrailers: false)
+        begin(.untilClose)
         endsConnection = true
     }
 
@@ -199,8 +198,7 @@ final class HTTP1BodyWriter: BodySink {
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool {
         if isChunked {
-            let sent = sendsTrailers ? trailers : FieldSection()
-            channel.stage { ChunkedEncoder.appendLastChunk(trailers: sent, to: &$0) }
+            channel.stage { ChunkedEncoder.appendLastChunk(trailers: trailers, to: &$0) }
         }
         isEnding = endsConnection
         return try flush()

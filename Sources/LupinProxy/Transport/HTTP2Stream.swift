@@ -39,8 +39,6 @@ final class HTTP2Stream {
     private var failure: LupinError?
     /// Trailers, and the end of the stream, that could not be sent yet.
     private var pendingEnd: FieldSection?
-    /// Whether the peer accepts trailers behind our body.
-    var sendsTrailers = true
     private(set) var hasSentAll = false
     /// The code with which the peer reset the stream.
     private(set) var peerReset: HTTP2ErrorCode?
@@ -295,7 +293,7 @@ extension HTTP2Stream: BodySink {
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool {
         if hasSentAll { return true }
-        pendingEnd = sendsTrailers ? trailers : FieldSection()
+        pendingEnd = trailers
         return try flush()
     }
 

@@ -40,7 +40,7 @@ extension Exchange {
         let hop = try ownHop(to: fetch.origin)
         try checkBehindParent(fetch.origin, hop, isHostFromFile: false)
         if fetch.keepsConnection,
-            let link = resources.pool.lease(for: hop, known: nil, asksKernel: true)
+            let link = resources.pool.lease(for: hop, known: nil)
         {
             link.channel.pump = nil
             link.channel.slot = slot
@@ -75,7 +75,7 @@ extension Exchange {
         var isOver = false
         defer {
             if isOver, fetch.keepsConnection, !resources.isClosed {
-                link.release(to: resources.pool)
+                link.release(to: resources.pool, or: NoClient())
             } else {
                 link.abort()
             }

@@ -86,6 +86,8 @@ extension NextHop {
         case .parentIdentity(let proxy): connectedParent?.proxy == proxy
         // Every message carries it by itself.
         case .token, .secret, .cookies: true
+        // The connection is its client's alone (`BoundConnection`).
+        case .connectionLogin: true
         // It sends nothing.
         case .privateResponses, .followedRedirect: true
         }

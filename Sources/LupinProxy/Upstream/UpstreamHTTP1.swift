@@ -17,6 +17,8 @@ final class UpstreamHTTP1: Upstream {
     /// The pool's shelf for it, once it was kept, and the next connection below it on that shelf.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
+    /// A client has logged in to it: it serves no other.
+    private(set) var isForOneClient = false
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
 
@@ -73,12 +75,13 @@ final class UpstreamHTTP1: Upstream {
 
     func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
+        if head.authenticatesConnection { isForOneClient = true }
         mayPersist = false
         responseHasBegun = false
         var bytes = channel.takeStaged()
         RequestSerializer.append(head, options, to: &bytes)
         channel.putStaged(consume bytes)
-        writer.begin(options.framing, sendsTrailers: true)
+        writer.begin(options.framing)
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
@@ -111,13 +114,13 @@ final class UpstreamHTTP1: Upstream {
         return (reader, writer)
     }
 
-    func release(to pool: UpstreamPool) {
+    func release(to pool: UpstreamPool, or client: any Downstream) {
         // Above all for connections that close: the next request needs a new one.
         if let secured { pool.keepTicket(of: secured, for: hop) }
         if mayPersist, reader.isComplete, input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
         {
-            pool.keep(self)
+            isForOneClient ? client.bind(self) : pool.keep(self)
         } else {
             channel.close()
         }

@@ -40,31 +40,24 @@ final class UpstreamPool {
 
     /// Leases the connection used last, if it is open and has nothing to read.
     ///
-    /// `target` is the one whose direct way `hop` is, if known: it saves a look-up. With
-    /// `asksKernel` the socket itself is read, and not only seen events count: for requests that
-    /// can't be sent again once they were lost.
-    func lease(
-        for hop: NextHop,
-        known target: KnownTarget?,
-        asksKernel: Bool
-    ) -> UpstreamHTTP1? {
-        guard let shelf = shelf(for: hop, known: target) else { return nil }
-        return lease(from: shelf, asksKernel: asksKernel)
+    /// `target` is the one whose direct way `hop` is, if known: it saves a look-up.
+    func lease(for hop: NextHop, known target: KnownTarget?) -> UpstreamHTTP1? {
+        shelf(for: hop, known: target).flatMap(lease)
     }
 
     /// The same for the direct way to `target`.
-    func lease(directlyTo target: KnownTarget, asksKernel: Bool) -> UpstreamHTTP1? {
-        if let shelf = target.shelf, shelf.isListed {
-            return lease(from: shelf, asksKernel: asksKernel)
-        }
-        return lease(for: target.directHop, known: target, asksKernel: asksKernel)
+    func lease(directlyTo target: KnownTarget) -> UpstreamHTTP1? {
+        if let shelf = target.shelf, shelf.isListed { return lease(from: shelf) }
+        return lease(for: target.directHop, known: target)
     }
 
-    private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
+    private func lease(from shelf: Shelf) -> UpstreamHTTP1? {
         // The caller attaches itself as the connection's pump before it waits for anything.
         while let connection = shelf.top.take() {
             shelf.top = connection.below.take()
-            if connection.isQuiet(asksKernel: asksKernel) {
+            // The socket itself is read, since no event may have told of bytes yet: they would be
+            // taken for the response (RFC 9112 §9.2), or the request would be lost.
+            if connection.isQuiet(asksKernel: true) {
                 connection.isReused = true
                 return connection
             }

@@ -106,7 +106,9 @@ final class UpstreamStream: Upstream {
         (responseBody, requestBody)
     }
 
-    func release(to pool: UpstreamPool) { letGo() }
+    // With HTTP/2 credentials are for a request, never for the connection.
+    var isForOneClient: Bool { false }
+    func release(to pool: UpstreamPool, or client: any Downstream) { letGo() }
 
     func recycle(_ fields: consuming FieldSection) {
         connection.link.recycle(fields)

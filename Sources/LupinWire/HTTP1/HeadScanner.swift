@@ -21,6 +21,8 @@ struct HeadScanner {
         var spaces = 0
         var firstSpace = 0
         var lastSpace = 0
+        /// The target has bytes beyond ASCII.
+        var isEncodingDue = false
     }
 
     /// The field line being scanned.
@@ -173,9 +175,12 @@ extension HeadScanner {
             startLine.spaces &+= 1
             return
         }
-        // Only a reason phrase may contain HTAB and obs-text (RFC 9112 §4).
-        guard side == .response, byte >= 0x80 || byte == 0x09 else {
-            throw startLineProblem(byte, at: i)
+        switch side {
+        // A reason phrase may contain HTAB and obs-text (RFC 9112 §4).
+        case .response where byte >= 0x80 || byte == 0x09: break
+        // Many clients send URLs as people type them; see `RequestHead.encodePath`.
+        case .request where byte >= 0x80 && startLine.spaces == 1: startLine.isEncodingDue = true
+        case .request, .response: throw startLineProblem(byte, at: i)
         }
     }
 
@@ -393,7 +398,7 @@ extension HeadScanner {
         case 0x0A: problem(.bareLineFeed)
         case 0x16 where i == 0 && side == .request: problem(.tlsInsteadOfHTTP)
         case 0..<0x20, 0x7F: problem(.controlByte)
-        default: problem(startLine.spaces == 0 ? .invalidMethod : .invalidTargetByte)
+        default: problem(startLine.spaces == 0 ? .invalidMethod : .malformedRequestLine)
         }
     }
 

@@ -23,7 +23,7 @@ package struct MessageProblem: Error, Hashable, Sendable {
     /// The exact problem.
     package enum Reason: UInt8, Sendable, Hashable, CaseIterable {
         // Start line
-        case tlsInsteadOfHTTP, malformedRequestLine, invalidMethod, invalidTargetByte
+        case tlsInsteadOfHTTP, malformedRequestLine, invalidMethod
         case targetDoesNotFitMethod, invalidConnectTarget, unsupportedScheme, userinfoInTarget
         case fragmentInTarget, invalidTargetAuthority, malformedVersion, unsupportedVersion
         case http2Preface, startLineTooLong, tooManyEmptyLines, malformedStatusLine
@@ -93,7 +93,6 @@ extension MessageProblem.Reason {
             "The bytes look like TLS, but plain HTTP is spoken here: write http:// for the proxy."
         case .malformedRequestLine: "The first line is not “method target HTTP/1.1”."
         case .invalidMethod: "The method is not a token."
-        case .invalidTargetByte: "The request target has a byte that must be percent-encoded."
         case .targetDoesNotFitMethod: "The request target has a form that its method can't have."
         case .invalidConnectTarget: "A CONNECT target must be host:port, the port 1 to 65535."
         case .unsupportedScheme: "The request target is neither an http: nor an https: URL."

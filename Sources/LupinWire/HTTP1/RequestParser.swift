@@ -170,6 +170,7 @@ extension ParsedRequest {
         var head = RequestHead()
         try interpret(line, fields, into: &head)
         swap(&head.fields, &fields)
+        if line.isEncodingDue { head.encodePath() }
         if head.startsWithQuery { head.supplyPath() }
         // Safety: nothing is called during the swap.
         unsafe swap(&contents, &head)
@@ -195,6 +196,7 @@ extension ParsedRequest {
         }
         let notes = try RequestNotes(
             fields,
+            mustHaveHost: minor > 0 && target.form != .authority,
             minor: minor,
             authority: targetBytes.extracting(target.authority)
         )
@@ -222,6 +224,23 @@ extension Range<Int> {
 }
 
 extension RequestHead {
+    /// Percent-encodes the bytes of path and query beyond ASCII, which no URI has (RFC 3986 §2).
+    ///
+    /// Servers read such a byte as its escape. What rules, the cache and the origin see is the
+    /// same, so a filter can't be bypassed by it, which is why RFC 9112 §3.2 warns of corrections.
+    mutating func encodePath() {
+        let start = fields.storage.count
+        for i in pathAndQuery.range {
+            let byte = fields.storage[i]
+            if byte < 0x80 {
+                fields.storage.append(byte)
+            } else {
+                fields.storage.append(escaping: byte)
+            }
+        }
+        pathAndQuery = ByteRange(start..<fields.storage.count)
+    }
+
     /// Whether the target has a query and no path.
     fileprivate var startsWithQuery: Bool {
         !pathAndQuery.isEmpty && fields.storage[pathAndQuery.lowerBound] == 0x3F
@@ -244,6 +263,7 @@ private struct RequestNotes {
 
     init(
         _ fields: borrowing FieldSection,
+        mustHaveHost: Bool,
         minor: UInt8,
         authority: Span<UInt8>
     ) throws(MessageProblem) {
@@ -274,7 +294,8 @@ private struct RequestNotes {
             default: break
             }
         }
-        // RFC 9112 §3.2: an HTTP/1.1 request without Host is a 400, whatever its target is.
-        guard hosts > 0 || minor == 0 else { throw MessageProblem(.request, .missingHost) }
+        // RFC 9112 §3.2: an HTTP/1.1 request without Host is a 400. Not so a CONNECT: lftp and
+        // links send none, and nobody can take the tunnel for one to elsewhere.
+        guard hosts > 0 || !mustHaveHost else { throw MessageProblem(.request, .missingHost) }
     }
 }

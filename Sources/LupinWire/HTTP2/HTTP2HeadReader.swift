@@ -186,19 +186,19 @@ final class HTTP2HeadReader {
             return (notes.request(&head, framing: .none), nil)
         }
         let path = storage.extracting(pseudo.path.range)
-        guard path.isTargetPath(of: head.method) else { return nil }
+        guard let form = path.targetPath(of: head.method) else { return nil }
         head.scheme = try scheme(storage.extracting(pseudo.scheme.range))
         if notes.hasOtherExpectation { throw MessageProblem(.request, .unsupportedExpectation) }
         head.form = .absolute
         // For a server as a whole (RFC 9113 §8.3.1): an empty path, as in absolute-form.
-        let isAsterisk = path.count == 1 && path[0] == 0x2A
-        if !isAsterisk { head.pathAndQuery = pseudo.path }
+        if form != .asterisk { head.pathAndQuery = pseudo.path }
         if isExtended {
             // For rules it counts as the GET that begins a WebSocket in HTTP/1.1 (RFC 8441 §5).
             let name = fields.text(pseudo.protocolName)
             head.method = .get
             head.methodRange = .empty
             head.fields = fields
+            if form == .beyondASCII { head.encodePath() }
             return (notes.request(&head, framing: .none), name)
         }
         var framing = BodyFraming.none
@@ -210,6 +210,7 @@ final class HTTP2HeadReader {
             framing = .length(0)
         }
         head.fields = fields
+        if form == .beyondASCII { head.encodePath() }
         return (notes.request(&head, framing: framing), nil)
     }
 
@@ -318,14 +319,23 @@ extension FieldSection {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes are a valid `:path`: an HTTP/1.1 origin-form, or the asterisk.
-    fileprivate func isTargetPath(of method: Method) -> Bool {
-        guard count > 0 else { return false }
-        if self[0] == 0x2A { return count == 1 && method == .options }
-        guard self[0] == 0x2F else { return false }
+    /// What the bytes are as `:path`: an HTTP/1.1 origin-form, or the asterisk; nil if neither.
+    fileprivate func targetPath(of method: Method) -> TargetPath? {
+        guard count > 0 else { return nil }
+        if self[0] == 0x2A { return count == 1 && method == .options ? .asterisk : nil }
+        guard self[0] == 0x2F else { return nil }
+        var form = TargetPath.plain
         for i in indices where self[i] <= 0x20 || self[i] >= 0x7F || self[i] == 0x23 {
-            return false
+            guard self[i] >= 0x80 else { return nil }
+            form = .beyondASCII
         }
-        return true
+        return form
     }
+}
+
+/// The forms of `:path`.
+private enum TargetPath {
+    case plain, beyondASCII
+    /// For a server as a whole.
+    case asterisk
 }

@@ -217,14 +217,15 @@ private final class PlayedCache {
         switch outcome {
         case .freshen(let serve, let updated):
             for i in updated {
-                let (newer, mayBeKept) = stored[i].renewed(
+                let renewed = stored[i].renewed(
                     by: head,
                     request: request,
+                    attachments: Attachments([]),
                     policy: policy,
                     requestTimeUs: now,
                     responseTimeUs: now
                 )
-                if mayBeKept { stored[i] = newer }
+                if renewed.fate == .renewed { stored[i] = renewed.response }
             }
             return (.validated, self.serve(serve, request, asked, now))
         case .serveStale: return (.store, serve(selected ?? 0, request, asked, now))

@@ -168,14 +168,52 @@ struct CacheValidationTests {
         _ new: CacheFields,
         policy: CachePolicy = .standard
     ) -> StoredResponse? {
-        let (response, mayBeKept) = stored(old, policy: policy).renewed(
+        let renewal = renewal(old, new, policy: policy)
+        return renewal.fate == .renewed ? renewal.response : nil
+    }
+
+    private func renewal(
+        _ old: CacheFields,
+        _ new: CacheFields,
+        asking fields: CacheFields = [("Foo", "2")],
+        _ attached: [Attached] = [],
+        policy: CachePolicy = .standard
+    ) -> RenewedResponse {
+        stored(old, policy: policy).renewed(
             by: reply(new, status: 304),
-            request: get([("Foo", "2")]),
+            request: get(fields),
+            attachments: Attachments(attached),
             policy: policy,
             requestTimeUs: us(1000),
             responseTimeUs: us(1000)
         )
-        return mayBeKept ? response : nil
+    }
+
+    @Test func `a cookie of a 304 is for who asked, in a shared cache`() throws {
+        let old: CacheFields = [("Cache-Control", "max-age=5"), Self.day]
+        let cookie = ("Set-Cookie", "sid=secret")
+        let shared = renewal(old, [cookie, ("A", "2")])
+        #expect(shared.lacksCookies && shared.fate == .renewed)
+        #expect(shared.response.fields.value(of: "Set-Cookie") == nil)
+        #expect(shared.response.fields.value(of: "A") == "2")
+        let own = try #require(updated(old, [cookie], policy: .privateMode))
+        #expect(own.fields.value(of: "Set-Cookie") == "sid=secret")
+        let forAll = try #require(updated(old, [cookie, ("Cache-Control", "public, max-age=5")]))
+        #expect(forAll.fields.value(of: "Set-Cookie") == "sid=secret")
+    }
+
+    @Test(arguments: [false, true])
+    func `an authenticated request renews nothing for others`(isAttached: Bool) throws {
+        let fields: CacheFields = isAttached ? [] : [("Authorization", "Basic eA==")]
+        let attached: [Attached] = isAttached ? [.connectionLogin] : []
+        func fate(_ said: String) -> RenewedResponse.Fate {
+            let old: CacheFields = [("Cache-Control", "max-age=5"), Self.day]
+            return renewal(old, [("Cache-Control", said)], asking: fields, attached).fate
+        }
+        #expect(fate("max-age=60") == .unchanged)
+        for said in ["max-age=60, public", "s-maxage=60", "max-age=60, must-revalidate"] {
+            #expect(fate(said) == .renewed)
+        }
     }
 
     @Test func `a 304 begins a new life`() throws {

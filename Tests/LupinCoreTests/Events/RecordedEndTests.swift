@@ -78,11 +78,13 @@ struct RecordedEndTests {
         ),
         (
             .httpResponseHeaderSectionSize,
-            "The response of h has a larger header than `limits.header_bytes` allows."
+            "The response of h has a larger header, or more fields, than `limits.header_bytes` and "
+                + "`limits.header_fields` allow."
         ),
         (
             .httpResponseHeaderSize,
-            "The response of h has a larger header than `limits.header_bytes` allows."
+            "The response of h has a larger header, or more fields, than `limits.header_bytes` and "
+                + "`limits.header_fields` allow."
         ),
         (.httpResponseBodySize, "The response of h is larger than `limits.body` allows."),
         (

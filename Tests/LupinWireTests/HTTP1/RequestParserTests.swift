@@ -44,6 +44,15 @@ struct RequestParserTests {
         ),
         ("GET /a|{b} HTTP/1.0\r\n\r\n", "GET origin /a|{b} 1.0 none close"),
         (
+            "GET /\u{E9}/x?q=\u{E6}\u{97}\u{A5} HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET origin /%E9/x?q=%E6%97%A5 1.1 none | Host: a"
+        ),
+        (
+            "GET http://a?\u{E9} HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET absolute http a /?%E9 1.1 none | Host: a"
+        ),
+        ("CONNECT a:1 HTTP/1.1\r\n\r\n", "CONNECT authority a:1 / 1.1 none"),
+        (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
             "GET origin / 1.0 none close | Connection: keep-alive"
         ),
@@ -99,7 +108,7 @@ struct RequestParserTests {
             ("GET / x HTTP/1.1\r\n", .malformedRequestLine),
             ("G(T / HTTP/1.1\r\n", .invalidMethod),
             ("G\u{E9}T / HTTP/1.1\r\n", .invalidMethod),
-            ("GET /\u{E9} HTTP/1.1\r\n", .invalidTargetByte),
+            ("GET / HTTP/1.\u{E9}\r\n", .malformedRequestLine),
             ("GET /\u{7F} HTTP/1.1\r\n", .controlByte),
             ("GET\t/ HTTP/1.1\r\n", .controlByte),
             ("GET /\0 HTTP/1.1\r\n", .controlByte),
@@ -248,6 +257,8 @@ struct RequestParserTests {
         arguments: [
             ("GET / HTTP/1.1\r\n\r\n", .missingHost),
             ("GET http://a/ HTTP/1.1\r\n\r\n", .missingHost),
+            ("GET http://\u{E9}/ HTTP/1.1\r\nHost: a\r\n\r\n", .invalidTargetAuthority),
+            ("CONNECT \u{E9}:443 HTTP/1.1\r\nHost: a\r\n\r\n", .invalidConnectTarget),
             ("GET http://a/ HTTP/1.1\r\nHost: a b\r\n\r\n", .invalidHost),
             ("GET / HTTP/1.1\r\nHost:\r\n\r\n", .invalidHost),
             ("GET / HTTP/1.1\r\nHost: :80\r\n\r\n", .invalidHost),

@@ -55,6 +55,35 @@ struct CacheInvalidationTests {
         #expect(try await left(after: "POST", elsewhere) == ["/b"])
     }
 
+    @Test(arguments: ["PUT", "PURGE"])
+    func `what was asked before a change is neither stored nor given to others`(method: String)
+        async throws
+    {
+        try await ProxyFixture.run(Self.rules) { proxy in
+            let crowd = try Crowd(proxy, 0)
+            let url = crowd.origin.url()
+            let other = try proxy.client()
+            try other.send(method, url, body: method == "PUT" ? "x" : "")
+            let change = method == "PUT" ? try crowd.origin.accept() : nil
+            try change?.request()
+            try change?.reply(204)
+            #expect(try other.response(to: method).status == (method == "PUT" ? 204 : 404))
+            // Nobody joins the request that is under way.
+            try other.send("GET", url)
+            let second = if let change { change } else { try crowd.origin.accept() }
+            try second.request()
+            try second.reply(200, "Cache-Control: no-store", body: "new")
+            #expect(try other.response().bodyText == "new")
+            try crowd.connection.reply(200, "Cache-Control: max-age=600", body: "old")
+            #expect(try crowd.leader.response().bodyText == "old")
+            try other.send("GET", url)
+            try crowd.connection.request()
+            try crowd.connection.reply(200, "Cache-Control: max-age=600", body: "newer")
+            #expect(try other.response().bodyText == "newer")
+            #expect(try other.get(url).isHit)
+        }
+    }
+
     @Test func `both the client's URL and the one that was sent are dropped`() async throws {
         let rules = """
             rules:

@@ -206,6 +206,33 @@ struct CollapseTests {
         }
     }
 
+    @Test(arguments: [
+        "ETag: W/\"a\"", "Cache-Control: no-cache\r\nETag: \"a\"", "Expires: 0\r\nETag: \"a\"",
+        "Cache-Control: max-age=0, must-revalidate\r\nETag: \"a\"",
+        "Cache-Control: max-age=10\r\nAge: 100\r\nETag: \"a\"",
+        "Cache-Control: public, no-cache\r\nETag: \"a\"",
+    ])
+    func `what must be validated for each is given to nobody who waited`(fields: String)
+        async throws
+    {
+        try await ProxyFixture.run(Self.rules) { proxy in
+            let crowd = try Crowd(proxy, 2)
+            try crowd.begin(fields + "\r\n")
+            for _ in crowd.followers {
+                let own = try crowd.origin.accept()
+                try own.request()
+                try own.reply(200, "Cache-Control: no-store", body: "own")
+            }
+            for client in crowd.followers {
+                let response = try client.response()
+                #expect(response.bodyText == "own")
+                #expect(!response.caching.contains("collapsed"))
+            }
+            try crowd.connection.send("world")
+            #expect(try crowd.leader.response().bodyText == "helloworld")
+        }
+    }
+
     @Test func `a leader that reads nothing holds nobody up`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
             let count = 2 << 20

@@ -95,13 +95,7 @@ struct RepeatedClientTests {
             let equal = try EqualRequests(proxy)
             if farewell == .finWithRequest {
                 // Both are there before lupin looks: its worker is held meanwhile.
-                let isHeld = Bell()
-                let isSent = Bell()
-                proxy.proxy.executors[0].mailbox.post {
-                    isHeld.ring()
-                    _ = isSent.wait()
-                }
-                #expect(isHeld.wait())
+                let isSent = proxy.holdWorker()
                 try equal.client.send(equal.request)
                 equal.client.shutdownWrite()
                 isSent.ring()

@@ -199,6 +199,7 @@ enum CacheTargets {
             _ = stored.renewed(
                 by: response,
                 request: request,
+                attachments: Attachments([]),
                 policy: policy,
                 requestTimeUs: clock,
                 responseTimeUs: clock

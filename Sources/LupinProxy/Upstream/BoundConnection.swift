@@ -1,0 +1,52 @@
+// The upstream connection of one client's connection, once the client has logged in to it.
+import LupinCore
+import LupinIO
+
+/// Keeps an idle upstream connection for the client that has authenticated it.
+///
+/// NTLM and Negotiate authenticate a connection and not a request (RFC 4559 §6): whoever uses it is
+/// that user. So it is never in the pool, and its client's next request to the hop goes over it,
+/// which the handshake needs, too.
+final class BoundConnection: ChannelPump {
+    private var held: UpstreamHTTP1?
+
+    /// Keeps a connection in place of the former one.
+    func keep(_ connection: UpstreamHTTP1, since now: UInt64) {
+        close()
+        connection.rest(with: self, since: now)
+        held = connection
+    }
+
+    /// Lends the connection if it leads to `hop` and is still open.
+    func lend(for hop: NextHop) -> UpstreamHTTP1? {
+        guard let connection = held, connection.hop == hop else { return nil }
+        held = nil
+        guard connection.isQuiet(asksKernel: true) else {
+            connection.channel.close()
+            return nil
+        }
+        connection.isReused = true
+        return connection
+    }
+
+    func close() { held.take()?.channel.close() }
+
+    /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
+    func channelIsReady(_ channel: Channel) {
+        if held?.isQuiet(asksKernel: false) == false { close() }
+    }
+}
+
+extension RequestHead {
+    /// Whether its credentials are for the connection: those of NTLM and Negotiate.
+    var authenticatesConnection: Bool {
+        guard fields.names.contains(.authorization) else { return false }
+        return fields.lines.contains { line in
+            guard line.known == .authorization else { return false }
+            let value = fields.storage.span.extracting(line.value.range)
+            let scheme = value.extracting(first: value.place(of: 0x20))
+            return scheme.equalsIgnoringCase("ntlm".utf8.span)
+                || scheme.equalsIgnoringCase("negotiate".utf8.span)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// NTLM and Negotiate log in to a connection: nobody else may use it (RFC 4559 section 6).
+import LupinTestKit
+import Testing
+
+struct ConnectionLoginTests {
+    /// An origin that knows a user by the connection alone, once the handshake is done.
+    private static func origin(_ proxy: ProxyFixture, _ scheme: String) throws -> ScriptedOrigin {
+        try proxy.origin { connection in
+            var (isChallenged, isUser) = (false, false)
+            while let request = try connection.nextRequest() {
+                let credentials = request["authorization"]
+                if isUser || (isChallenged && credentials == "\(scheme) three") {
+                    isUser = true
+                    try connection.reply(200, "Cache-Control: max-age=600", body: "secret")
+                } else if credentials == "\(scheme) one" {
+                    isChallenged = true
+                    try connection.reply(401, "WWW-Authenticate: \(scheme) two")
+                } else {
+                    try connection.reply(401, "WWW-Authenticate: \(scheme)")
+                }
+            }
+        }
+    }
+
+    private static func logIn(
+        _ client: ScriptedClient,
+        at url: String,
+        _ scheme: String
+    ) throws {
+        #expect(try client.get(url).status == 401)
+        #expect(try client.get(url, "Authorization: \(scheme) one").status == 401)
+        #expect(try client.get(url, "Authorization: \(scheme) three").bodyText == "secret")
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate", "nTLM"])
+    func `who has not logged in does not get the connection of who has`(scheme: String)
+        async throws
+    {
+        try await ProxyFixture.run { proxy in
+            let origin = try Self.origin(proxy, scheme)
+            let user = try proxy.client()
+            try Self.logIn(user, at: origin.url(), scheme)
+            #expect(try proxy.client().get(origin.url()).status == 401)
+            // The user's own connection stays logged in, whatever others did meanwhile.
+            #expect(try user.get(origin.url()).bodyText == "secret")
+            #expect(try proxy.client().get(origin.url()).status == 401)
+        }
+    }
+
+    @Test func `a handshake goes over one connection, whoever comes between`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try Self.origin(proxy, "NTLM")
+            let (one, two) = (try proxy.client(), try proxy.client())
+            for client in [one, two] {
+                #expect(try client.get(origin.url(), "Authorization: NTLM one").status == 401)
+            }
+            #expect(try proxy.client().get(origin.url()).status == 401)
+            for client in [one, two] {
+                let response = try client.get(origin.url(), "Authorization: NTLM three")
+                #expect(response.bodyText == "secret")
+            }
+        }
+    }
+
+    @Test func `when its client leaves the connection is closed`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url(), ["Authorization: NTLM one"])
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.reply(401)
+            #expect(try client.response().status == 401)
+            client.close()
+            #expect(try connection.waitForEnd() == .finished)
+        }
+    }
+
+    @Test func `what comes over a connection with a login is not stored for all`() async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let origin = try Self.origin(proxy, "NTLM")
+            let user = try proxy.client()
+            try Self.logIn(user, at: origin.url("/in"), "NTLM")
+            let response = try user.get(origin.url("/page"))
+            #expect(response.bodyText == "secret")
+            #expect(response.caching == "lupin; fwd=uri-miss; detail=authorization")
+            #expect(try proxy.client().get(origin.url("/page")).status == 401)
+        }
+    }
+}
