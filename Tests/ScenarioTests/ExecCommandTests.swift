@@ -70,6 +70,18 @@ struct ExecCommandTests {
             return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
         }
 
+        /// What a shell prints that has no lupin around it.
+        func ownShell(_ script: String) throws -> String {
+            let process = Lupin.process("/bin/sh", ["-c", script], in: nil)
+            let output = Pipe()
+            process.environment = environment
+            process.standardOutput = output
+            try process.run()
+            let bytes = output.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            return String(decoding: bytes, as: UTF8.self)
+        }
+
         func shell(_ script: String) throws -> String {
             let result = try run(["--", "sh", "-c", script])
             #expect(result.code == 0)
@@ -215,6 +227,7 @@ struct ExecCommandTests {
     @Test func `the user's own values are kept and added to`() throws {
         let home = try Home()
         home.environment["no_proxy"] = ".corp.example, localhost"
+        home.environment["NO_PROXY"] = "localhost,lab.example"
         home.environment["NODE_OPTIONS"] = "--max-old-space-size=100"
         home.environment["JAVA_TOOL_OPTIONS"] = "-Xmx1g -Djavax.net.ssl.trustStore=/own"
         _ = try home.folder.write(".wgetrc", "tries = 1")
@@ -223,11 +236,14 @@ struct ExecCommandTests {
             echo "$JAVA_TOOL_OPTIONS"; head -n 1 "$WGETRC"; echo "${SSL_CERT_DIR-none}"
             """
         let lines = try home.shell(script).split(separator: "\n").map(String.init)
-        let names = ".corp.example,localhost,127.0.0.1,::1"
+        let names = ".corp.example,localhost,lab.example,127.0.0.1,::1"
         #expect(lines.prefix(3) == [names, names, "--max-old-space-size=100 --require"])
         #expect(lines[3].hasPrefix("-Xmx1g -Djavax.net.ssl.trustStore=/own -Dhttp.proxyHost="))
-        #expect(lines[3].hasSuffix("=localhost|127.*|[::1]|*.corp.example"))
+        let hosts = "*.corp.example|lab.example|*.lab.example"
+        #expect(lines[3].hasSuffix("=localhost|127.*|[::1]|\(hosts)"))
         #expect(lines.dropFirst(4) == ["tries = 1", "none"])
+        let warning = try home.run(["--", "true"]).errors
+        #expect(warning.contains("lupin: warning: Java trusts the store that JAVA_TOOL_OPTIONS"))
     }
 
     @Test func `without an authority nothing about certificates changes`() throws {
@@ -262,18 +278,21 @@ struct ExecCommandTests {
             cat "$CURL_CA_BUNDLE"; env | grep -c lupin/trust
             eval "$('\(Lupin.path)' env --ca --unset)"; env | grep -c lupin/trust
             """
-        let process = Lupin.process("/bin/sh", ["-c", script], in: nil)
-        let output = Pipe()
-        process.environment = home.environment
-        process.standardOutput = output
-        try process.run()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(),
-            as: UTF8.self
-        )
-        process.waitUntilExit()
+        let text = try home.ownShell(script)
         #expect(try text.hasPrefix("MINE\n" + home.authority))
         let counts = text.split(separator: "\n").suffix(2)
         #expect(counts == ["19", "0"])
+    }
+
+    @Test func `the files of a shell stay as they are when another shell gets its own`() throws {
+        let home = try Home()
+        home.environment["OWN"] = try home.folder.write("mine.pem", "MINE\n")
+        let script = """
+            (export SSL_CERT_FILE="$OWN"; eval "$('\(Lupin.path)' env --ca)"; echo "$SSL_CERT_FILE") \
+                > "$HOME/name"
+            '\(Lupin.path)' env --ca > "$HOME/other"
+            cat "$(cat "$HOME/name")"
+            """
+        #expect(try home.ownShell(script) == "MINE\n" + home.authority)
     }
 }

@@ -107,6 +107,26 @@ struct StaleTests {
         }
     }
 
+    @Test func `a cookie of a 304 reaches who asked, and nobody else`() async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let (_, origin) = try proxy.flaky(
+                .stale("one"),
+                .say(
+                    "HTTP/1.1 304 X\r\nETag: \"v1\"\r\nCache-Control: max-age=600\r\n"
+                        + "Set-Cookie: sid=secret\r\n\r\n"
+                )
+            )
+            let client = try proxy.client()
+            try client.get(origin.url())
+            let renewed = try client.get(origin.url())
+            #expect(renewed.bodyText == "one")
+            #expect(renewed["Set-Cookie"] == "sid=secret")
+            let hit = try proxy.client().get(origin.url())
+            #expect(hit.isHit)
+            #expect(hit["Set-Cookie"] == nil)
+        }
+    }
+
     @Test func `a stale response is served at once and fetched once in the background`()
         async throws
     {
