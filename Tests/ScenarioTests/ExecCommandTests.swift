@@ -288,8 +288,11 @@ struct ExecCommandTests {
         let home = try Home()
         home.environment["OWN"] = try home.folder.write("mine.pem", "MINE\n")
         let script = """
-            (export SSL_CERT_FILE="$OWN"; eval "$('\(Lupin.path)' env --ca)"; echo "$SSL_CERT_FILE") \
-                > "$HOME/name"
+            (
+                export SSL_CERT_FILE="$OWN"
+                eval "$('\(Lupin.path)' env --ca)"
+                echo "$SSL_CERT_FILE" > "$HOME/name"
+            )
             '\(Lupin.path)' env --ca > "$HOME/other"
             cat "$(cat "$HOME/name")"
             """
