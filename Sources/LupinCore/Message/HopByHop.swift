@@ -3,8 +3,8 @@
 package enum HopByHop {
     /// A client's requests about the connection itself, read before the fields are marked.
     package struct Wishes {
-        /// The protocols of Upgrade that may be forwarded; nil when none was requested.
-        package var upgrade: String?
+        /// The protocols to switch to; nil for none.
+        package var upgrade: UpgradeList?
 
         package init() {}
     }
@@ -22,7 +22,7 @@ package enum HopByHop {
         keepsProxyAuthorization: Bool
     ) -> Wishes {
         var wishes = Wishes()
-        if fields.lists("upgrade", in: .connection) { wishes.upgrade = upgrade(in: fields) }
+        wishes.upgrade = fields.requestedUpgrade
         mark(
             &fields,
             keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
@@ -99,13 +99,6 @@ package enum HopByHop {
                 fields.lines[i].isHopByHop = true
             }
         }
-    }
-
-    /// The protocols of Upgrade that may be forwarded.
-    private static func upgrade(in fields: FieldSection) -> String? {
-        var protocols: [String] = []
-        fields.forEachUpgrade { protocols.append(String(copying: $0)) }
-        return protocols.isEmpty ? nil : protocols.joined(separator: ", ")
     }
 
     private static let close = Array("close".utf8)

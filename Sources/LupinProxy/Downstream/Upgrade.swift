@@ -25,7 +25,9 @@ extension Exchange {
     /// Forwards a 101 and joins both sides.
     func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
-        guard let chosen = response.head.fields.value(of: .upgrade), hasAsked(for: chosen) else {
+        // A server must not switch to a protocol that the client did not name (RFC 9110 §7.8).
+        let chosen = UpgradeList(response.head.fields)
+        guard let wished = wishes.upgrade, chosen.isChoice(of: wished) else {
             throw LupinError(
                 .httpUpgradeFailed,
                 host: record.origin?.host.text,
@@ -55,24 +57,7 @@ extension Exchange {
         HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
         record.response = head
         let via = via(received: .http11)
-        downstream.beginUpgrade(head, to: chosen, via: via)
+        downstream.beginUpgrade(head, to: chosen.text, via: via)
         try await join(upstream)
-    }
-
-    /// Whether the client named the protocol: a server must not switch to another (RFC 9110 §7.8).
-    ///
-    /// Names are compared without case and without versions.
-    private func hasAsked(for chosen: String) -> Bool {
-        let wished = Exchange.protocolNames(wishes.upgrade ?? "")
-        let names = Exchange.protocolNames(chosen)
-        return !names.isEmpty && names.isSubset(of: wished)
-    }
-
-    private static func protocolNames(_ list: String) -> Set<String> {
-        Set(
-            list.lowercased().split(separator: ",").map { member in
-                String(member.prefix { $0 != "/" }.filter { $0 != " " && $0 != "\t" })
-            }
-        )
     }
 }

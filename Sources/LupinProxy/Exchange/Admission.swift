@@ -86,7 +86,7 @@ extension Exchange {
         var isOwn = false
         let pseudonym = resources.shared.pseudonym
         request.fields.forEachMember(of: .via) { member in
-            let words = String(copying: member).split(separator: " ")
+            let words = String(copying: member).split { $0 == " " || $0 == "\t" }
             isOwn = isOwn || (words.count > 1 && words[1] == pseudonym)
         }
         guard !isOwn else {
