@@ -223,12 +223,12 @@ final class DownstreamHTTP1: Downstream {
         endsWithConnection = !isBodiless && framing == .untilClose
         let isConnect = method == .connect
         let isTunnel = isConnect && head.status / 100 == 2
-        // A body that ends with the connection leaves none to reuse. Bytes that a client sent
-        // behind a CONNECT were meant for the tunnel: they must not be read as a request.
+        // A body that ends with the connection leaves none to reuse. Nor does a CONNECT, granted or
+        // refused: a client may send bytes for the tunnel before it has the answer, and these must
+        // never be read as a request (RFC 9931 §8).
         mayPersist =
-            keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true && unspoken == nil
+            keepsAlive && !body.closes && !isConnect && gate?.isClosed != true && unspoken == nil
             && (isBodiless || framing != .untilClose)
-            && (!isConnect || channel.isQuiet(asksKernel: true))
         let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
         var bytes = channel.takeStaged()
         // Made where it is used: what is changed or named is copied.
