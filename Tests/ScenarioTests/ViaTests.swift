@@ -99,6 +99,8 @@ struct ViaTests {
             let client = try proxy.client()
             for (method, value, expected) in [
                 ("OPTIONS", "2", "1"), ("TRACE", "1", "0"), ("GET", "0", "0"), ("POST", "7", "7"),
+                ("OPTIONS", "256", "255"), ("TRACE", "257", "255"), ("GET", "x", "x"),
+                ("OPTIONS", "100000000000000000000000000", "255"),
             ] {
                 try client.send(method, origin.url(), ["Max-Forwards: \(value)"])
                 #expect(try client.response(to: method).bodyText == expected)
@@ -116,6 +118,20 @@ struct ViaTests {
             #expect(trace.bodyText.contains("X-A: b\r\n"))
             #expect(!trace.bodyText.contains("secret"))
             #expect(origin.receivedText == before)
+        }
+    }
+
+    @Test(arguments: [
+        ["Max-Forwards: 1, 0"], ["Max-Forwards: x"], ["Max-Forwards: -1"], ["Max-Forwards:"],
+        ["Max-Forwards: 1", "Max-Forwards: 1"],
+    ])
+    func `Max-Forwards that is not one number is refused`(fields: [String]) async throws {
+        try await ProxyFixture.run { proxy in
+            let client = try proxy.client()
+            for method in ["OPTIONS", "TRACE"] {
+                try client.send(method, "http://nowhere.test/", fields)
+                #expect(try client.response(to: method).status == 400)
+            }
         }
     }
 }
