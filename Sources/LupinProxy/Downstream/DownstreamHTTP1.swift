@@ -17,7 +17,8 @@ final class DownstreamHTTP1: Downstream {
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private let parser: RequestParser
     // Of the request under way:
-    private var method = Method.get
+    /// GET until it has been read.
+    private(set) var method = Method.get
     private var isHTTP10 = false
     /// A FIN of the client only means that it has sent everything (half-close).
     private var mayHalfClose = false
@@ -84,7 +85,10 @@ final class DownstreamHTTP1: Downstream {
     var bytesSent: UInt64 { channel.bytesSent }
 
     /// Prepares for the next request.
-    func expectRequest() { bytesBeforeRequest = bytesReceived }
+    func expectRequest() {
+        bytesBeforeRequest = bytesReceived
+        method = .get
+    }
 
     /// Whether the connection's first bytes start HTTP/2; nil while there are too few.
     func beginsHTTP2() throws(LupinError) -> Bool? {
@@ -162,6 +166,7 @@ final class DownstreamHTTP1: Downstream {
         do throws(MessageProblem) {
             return try parser.feed(input.bytes)
         } catch {
+            method = parser.methodRead ?? .get
             throw Side.downstream.problem(error)
         }
     }

@@ -17,10 +17,11 @@ final class DownstreamStream: Downstream {
     init(
         _ stream: HTTP2Stream,
         _ request: ParsedRequest?,
+        to method: Method,
         _ slot: ParkingSlot,
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
-        method = request?.method ?? .get
+        self.method = method
         acceptsTrailers = request?.acceptsTrailers ?? false
         clientEnds = ends
         stream.slot = slot

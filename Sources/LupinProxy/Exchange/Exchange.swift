@@ -278,7 +278,10 @@ final class Exchange: Rostered {
     }
 
     /// Answers bytes that never became a request, or a request whose client has left already.
-    func refuse(_ error: LupinError) async -> Ending {
+    ///
+    /// Of the former only the `method` is known, which decides whether the answer has a body.
+    func refuse(_ error: LupinError, to method: Method = .get) async -> Ending {
+        if !hasRequest { request.method = method }
         enter()
         record.origin = requestedOrigin
         return await run(from: .failure(error))

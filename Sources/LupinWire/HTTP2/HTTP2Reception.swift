@@ -118,13 +118,17 @@ extension HTTP2Connection {
             }
             fallthrough
         default:
-            if let problem = reader.problem { return queue(.refused(stream, problem)) }
+            if let problem = reader.problem { return refuse(stream, problem) }
             queue(.end(stream, trailers: reader.takeTrailers()))
         }
     }
 
+    private func refuse(_ stream: Int32, _ problem: MessageProblem) {
+        queue(.refused(stream, problem, reader.method))
+    }
+
     private func request(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
-        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        if let problem = reader.problem { return refuse(stream, problem) }
         var facts = facts
         do throws(MessageProblem) {
             guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
@@ -135,7 +139,7 @@ extension HTTP2Connection {
             queue(.request(stream, request, facts))
             if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
         } catch {
-            queue(.refused(stream, error))
+            refuse(stream, error)
         }
     }
 
@@ -144,10 +148,10 @@ extension HTTP2Connection {
         _ facts: HTTP2Event.MessageFacts,
         to method: Method
     ) {
-        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        if let problem = reader.problem { return refuse(stream, problem) }
         // HTTP/2 has no 101 (RFC 9113 §8.6).
         guard reader.status >= 100, reader.status != 101 else {
-            return queue(.refused(stream, MessageProblem(.response, .statusOutOfRange)))
+            return refuse(stream, MessageProblem(.response, .statusOutOfRange))
         }
         let response = reader.takeResponse(isEnd: facts.isEnd, to: method)
         if !response.isInterim { noteAnswer(on: stream) }
