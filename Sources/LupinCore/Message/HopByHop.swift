@@ -27,6 +27,7 @@ package enum HopByHop {
             &fields,
             keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
         )
+        if fields.names.contains(.expect) { markRepeatedExpectations(&fields) }
         return wishes
     }
 
@@ -44,6 +45,16 @@ package enum HopByHop {
         if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
         if !keepsAltSvc { names.insert(.altSvc) }
         mark(&fields, names)
+    }
+
+    /// Marks all lines of Expect but the first: they say the same, and the next recipient may not
+    /// know that.
+    private static func markRepeatedExpectations(_ fields: inout FieldSection) {
+        var isFirst = true
+        for i in fields.lines.indices where fields.lines[i].known == .expect {
+            if !isFirst { fields.lines[i].isHopByHop = true }
+            isFirst = false
+        }
     }
 
     /// The fields of a request's connection, whatever else is asked for.
