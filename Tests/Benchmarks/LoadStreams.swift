@@ -126,7 +126,7 @@ final class LoadStreams {
                 connection.consume(range.count, on: stream)
                 try take(input.bytes.extracting(range), on: stream)
             case .end(let stream, _): try end(stream)
-            case .refused(_, let problem): throw .http2("\(problem)")
+            case .refused(_, let problem, _): throw .http2("\(problem)")
             case .closed(let stream, let code, _):
                 if underWay[stream] != nil { throw .http2("a stream ended with \(code)") }
             case .goAway: isLeaving = true

@@ -136,7 +136,7 @@ final class OriginStreams {
                     continue
                 }
                 unread[stream] = (demand, visit, 0)
-            case .refused(let stream, _): connection.reset(stream, .protocolError)
+            case .refused(let stream, _, _): connection.reset(stream, .protocolError)
             case .data(let stream, let range):
                 connection.consume(range.count, on: stream)
                 let input = channel.input

@@ -116,7 +116,7 @@ final class StormStreams {
             case .closed(let stream, let code, _):
                 guard let answer = underWay.removeValue(forKey: stream) else { continue }
                 storm.note(try answer.breakOff("\(code)"), answer, kind)
-            case .refused(_, let problem): throw broken("\(problem)")
+            case .refused(_, let problem, _): throw broken("\(problem)")
             case .goAway: isLeaving = true
             case .request, .malformed, .window, .settings, .pong: break
             }

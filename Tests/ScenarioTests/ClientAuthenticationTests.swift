@@ -71,7 +71,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `a tunnel is opened on the connection that was challenged`() async throws {
+    @Test func `a tunnel is opened behind a challenge, on a connection of its own`() async throws {
         let users = try ClientUsers()
         try await ProxyFixture.run(authentication: [users.authentication]) { proxy in
             let origin = try proxy.origin { connection in
@@ -82,11 +82,12 @@ struct ClientAuthenticationTests {
             let client = try proxy.client()
             #expect(try client.connect(origin.authority).status == 407)
             #expect(origin.connections.isEmpty)
-            try client.send("CONNECT", origin.authority, [ClientUsers.alice])
-            #expect(try client.response(to: "CONNECT").status == 200)
-            try client.send("ping")
-            #expect(try client.stream.text(4) == "pong")
-            client.close()
+            let next = try proxy.client()
+            try next.send("CONNECT", origin.authority, [ClientUsers.alice])
+            #expect(try next.response(to: "CONNECT").status == 200)
+            try next.send("ping")
+            #expect(try next.stream.text(4) == "pong")
+            next.close()
             let records = try proxy.records(2)
             #expect(records.map { $0["mode"] } == ["http", "tunnel"])
             #expect(records.map { $0["client.user"] } == [nil, "alice"])
@@ -242,8 +243,8 @@ struct ClientAuthenticationTests {
             for host in ["host.test", "canned.test", "!"] {
                 #expect(try client.get("http://\(host)/").status == 407)
             }
-            #expect(try client.connect("a.test:22").status == 407)
             #expect(try client.get("http://canned.test/", ClientUsers.bob).status == 418)
+            #expect(try client.connect("a.test:22").status == 407)
         }
     }
 

@@ -125,4 +125,21 @@ struct ExpectTests {
             #expect(response.interim.map(\.status) == [100])
         }
     }
+
+    @Test func `two expectations become one`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let twice = ["Expect: 100-continue", "Expect: 100-Continue", "Content-Length: 4"]
+            try client.send("POST", origin.url(), twice)
+            let far = try origin.accept()
+            #expect(try far.requestHead().values("Expect").count == 1)
+            try far.send(head("HTTP/1.1 100 Continue"))
+            #expect(try client.interimResponse().status == 100)
+            try client.send("body")
+            #expect(try far.stream.text(4) == "body")
+            try far.reply(body: "fine")
+            #expect(try client.response().bodyText == "fine")
+        }
+    }
 }

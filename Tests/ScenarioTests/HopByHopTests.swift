@@ -30,6 +30,19 @@ struct HopByHopTests {
         }
     }
 
+    @Test func `a quote in Connection hides no option`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try proxy.origin { connection in
+                #expect(try connection.request()["X-Nominated"] == nil)
+                try connection.reply(200, "Connection: \"a, X-Own, b\"", "X-Own: 1")
+            }
+            let fields = ["Connection: a\", X-Nominated, \"b", "X-Nominated: 1"]
+            let client = try proxy.client()
+            try client.send("GET", origin.url(), fields)
+            #expect(try client.response()["X-Own"] == nil)
+        }
+    }
+
     @Test func `fields of the origin's connection do not reach the client`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(

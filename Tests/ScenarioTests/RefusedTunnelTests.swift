@@ -71,4 +71,50 @@ struct RefusedTunnelTests {
             #expect(try client.response().status == 502)
         }
     }
+
+    /// The client may have sent bytes for the tunnel that have not come yet (RFC 9931 §8).
+    @Test(arguments: [
+        ("access: {connect_ports: [443]}", 403),
+        ("rules: [{match: inner.test, respond: {status: 503}}]", 503),
+    ])
+    func `every refusal of a CONNECT ends the connection`(
+        rules: String,
+        status: Int
+    ) async throws {
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            let response = try client.connect("inner.test:22")
+            #expect(response.status == status)
+            #expect(response["Connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
+
+    @Test func `so does a demand for a password`() async throws {
+        let users = try ClientUsers()
+        try await ProxyFixture.run(authentication: [users.authentication]) { proxy in
+            let client = try proxy.client()
+            let response = try client.connect("inner.test:22")
+            #expect(response.status == 407)
+            #expect(response["Connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
+
+    @Test func `so does a parent's`() async throws {
+        let parent = try PlayedOrigin()
+        let rules = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}"
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            try client.send("CONNECT", "origin.test:443")
+            let connection = try parent.accept()
+            _ = try connection.requestHead()
+            try connection.send(head("HTTP/1.1 404 No", "Content-Length: 2") + "no")
+            let response = try client.response(to: "CONNECT")
+            #expect(response.status == 404)
+            #expect(response.bodyText == "no")
+            #expect(response["Connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
 }

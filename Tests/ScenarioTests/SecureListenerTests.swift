@@ -181,8 +181,8 @@ struct SecureListenerTests {
                 try connection.reply(204)
             }
             let authority = origin.authority("origin.test")
+            #expect(try self.client(proxy).connect(authority).status == 407)
             let client = try client(proxy)
-            #expect(try client.connect(authority).status == 407)
             let lines = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n"
             try client.send("\(lines)\(ClientUsers.alice)\r\n\r\n")
             #expect(try client.response(to: "CONNECT").status == 200)

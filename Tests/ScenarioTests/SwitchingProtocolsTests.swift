@@ -83,7 +83,7 @@ struct SwitchingProtocolsTests {
         }
     }
 
-    @Test(arguments: [("chat, tls/1.0", "TLS/1.0"), ("Chat/1, irc", "chat/2")])
+    @Test(arguments: [("chat, ipp/1.0", "IPP/1.0"), ("Chat/1, irc", "chat/2")])
     func `names of protocols are compared without case and version`(
         wished: String,
         chosen: String

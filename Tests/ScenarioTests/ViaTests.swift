@@ -49,10 +49,18 @@ struct ViaTests {
             }
             let client = try proxy.client()
             let via = try client.get(origin.url()).bodyText
-            let response = try client.get(origin.url(), "Via: 1.1 a, \(via) (seen)")
-            #expect(response.status == 502)
-            #expect(response["proxy-status"]?.contains("error=proxy_loop_detected") == true)
-            #expect(try proxy.records(2)[1]["error.type"] == "proxy_loop_detected")
+            // What stands in a comment hides no member behind it.
+            let chains = [
+                "1.1 a, \(via) (seen)", "1.1 a (\"x), \(via)", "1.1 a (x, \(via)",
+                "1.1 a, \(via.replacing(" ", with: "\t"))",
+            ]
+            for (i, chain) in chains.enumerated() {
+                let response = try client.get(origin.url(), "Via: \(chain)")
+                #expect(response.status == 502, "\(chain)")
+                #expect(response["proxy-status"]?.contains("error=proxy_loop_detected") == true)
+                let record = try proxy.records(i + 2)[i + 1]
+                #expect(record["error.type"] == "proxy_loop_detected")
+            }
         }
     }
 
@@ -91,6 +99,8 @@ struct ViaTests {
             let client = try proxy.client()
             for (method, value, expected) in [
                 ("OPTIONS", "2", "1"), ("TRACE", "1", "0"), ("GET", "0", "0"), ("POST", "7", "7"),
+                ("OPTIONS", "256", "255"), ("TRACE", "257", "255"), ("GET", "x", "x"),
+                ("OPTIONS", "100000000000000000000000000", "255"),
             ] {
                 try client.send(method, origin.url(), ["Max-Forwards: \(value)"])
                 #expect(try client.response(to: method).bodyText == expected)
@@ -108,6 +118,20 @@ struct ViaTests {
             #expect(trace.bodyText.contains("X-A: b\r\n"))
             #expect(!trace.bodyText.contains("secret"))
             #expect(origin.receivedText == before)
+        }
+    }
+
+    @Test(arguments: [
+        ["Max-Forwards: 1, 0"], ["Max-Forwards: x"], ["Max-Forwards: -1"], ["Max-Forwards:"],
+        ["Max-Forwards: 1", "Max-Forwards: 1"],
+    ])
+    func `Max-Forwards that is not one number is refused`(fields: [String]) async throws {
+        try await ProxyFixture.run { proxy in
+            let client = try proxy.client()
+            for method in ["OPTIONS", "TRACE"] {
+                try client.send(method, "http://nowhere.test/", fields)
+                #expect(try client.response(to: method).status == 400)
+            }
         }
     }
 }

@@ -170,9 +170,7 @@ package enum BypassReason: String, Sendable, Hashable, CaseIterable {
             self = .method
         } else if hasContent {
             self = .content
-        } else if head.fields.first(.upgrade) != nil,
-            head.fields.lists("upgrade", in: .connection)
-        {
+        } else if head.fields.requestedUpgrade != nil {
             self = .upgrade
         } else if directives.isNoStore {
             self = .requestNoStore

@@ -62,9 +62,9 @@ extension CompressStep {
         refusesCompression: Bool
     ) -> CompressDecision {
         let fields = head.fields
-        if head.method == .connect || head.form == .authority || fields.asksForUpgrade {
-            return .leave(.tunnel)
-        }
+        let isForTunnel =
+            head.method == .connect || head.form == .authority || fields.requestedUpgrade != nil
+        if isForTunnel { return .leave(.tunnel) }
         if !hasBody || contentLength == 0 { return .leave(.noBody) }
         if !head.method.givesContentMeaning { return .leave(.method) }
         // RFC 9111 §5.2.1.6: the client asks "intermediaries to avoid transforming the content".
@@ -120,14 +120,6 @@ extension FieldSection {
         for name in ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"] {
             remove(name: name)
         }
-    }
-
-    /// Whether the client requests an upgrade of the protocol; `h2c` is never forwarded.
-    fileprivate var asksForUpgrade: Bool {
-        guard lists("upgrade", in: .connection) else { return false }
-        var isAsked = false
-        forEachUpgrade { _ in isAsked = true }
-        return isAsked
     }
 
     /// Whether the body has a coding other than `identity`.

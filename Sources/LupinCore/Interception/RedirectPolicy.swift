@@ -240,10 +240,6 @@ extension RequestHead {
         if method == .connect || method == .trace || form == .asterisk || form == .authority {
             throw Delivery("\(method.token) is not followed")
         }
-        guard fields.lists("upgrade", in: .connection) else { return }
-        var asksForUpgrade = false
-        // `h2c` is obsolete (RFC 9113 §3.1) and not forwarded: such a request counts as ordinary.
-        fields.forEachUpgrade { _ in asksForUpgrade = true }
-        if asksForUpgrade { throw Delivery("an upgrade is not followed") }
+        if fields.requestedUpgrade != nil { throw Delivery("an upgrade is not followed") }
     }
 }

@@ -98,55 +98,6 @@ extension FieldSection {
         first(known).map { text($0.value) }
     }
 
-    /// Whether a line of a known field contains the list member `member`; case is ignored.
-    package func lists(_ member: String, in known: FieldName) -> Bool {
-        guard names.contains(known) else { return false }
-        var found = false
-        forEachMember(of: known) { bytes in
-            let utf8 = member.utf8
-            found = found || bytes.equalsIgnoringCase(utf8.span)
-        }
-        return found
-    }
-
-    /// Calls `body` with each protocol of Upgrade that may be forwarded.
-    ///
-    /// RFC 9113 §3.1 made `h2c` obsolete, in any version.
-    package func forEachUpgrade(_ body: (Span<UInt8>) -> Void) {
-        forEachMember(of: .upgrade) { member in
-            var end = 0
-            while end < member.count, member[end] != 0x2F { end += 1 }
-            let name = member.extracting(..<end)
-            if !name.equalsIgnoringCase("h2c".utf8.span) { body(member) }
-        }
-    }
-
-    /// Calls `body` with each non-empty member of a comma-separated list field (RFC 9110 §5.6.1).
-    ///
-    /// Commas inside quoted strings are not separators.
-    package func forEachMember(of known: FieldName, _ body: (Span<UInt8>) -> Void) {
-        guard names.contains(known) else { return }
-        for line in lines where line.known == known {
-            let value = storage.span.extracting(line.value.range)
-            var start = 0
-            var i = 0
-            var isQuoted = false
-            while i <= value.count {
-                if i == value.count || (value[i] == 0x2C && !isQuoted) {
-                    let member = value.extracting(start..<i)
-                    let trimmed = member.trimmedRange
-                    if !trimmed.isEmpty { body(member.extracting(trimmed)) }
-                    start = i + 1
-                } else if value[i] == 0x22 {
-                    isQuoted.toggle()
-                } else if value[i] == 0x5C, isQuoted, i + 1 < value.count {
-                    i += 1
-                }
-                i += 1
-            }
-        }
-    }
-
     package func nameEquals(_ line: Line, _ name: Span<UInt8>) -> Bool {
         Int(line.name.count) == name.count
             && storage.span.extracting(line.name.range).equalsIgnoringCase(name)

@@ -3,8 +3,8 @@
 package enum HopByHop {
     /// A client's requests about the connection itself, read before the fields are marked.
     package struct Wishes {
-        /// The protocols of Upgrade that may be forwarded; nil when none was requested.
-        package var upgrade: String?
+        /// The protocols to switch to; nil for none.
+        package var upgrade: UpgradeList?
 
         package init() {}
     }
@@ -22,11 +22,12 @@ package enum HopByHop {
         keepsProxyAuthorization: Bool
     ) -> Wishes {
         var wishes = Wishes()
-        if fields.lists("upgrade", in: .connection) { wishes.upgrade = upgrade(in: fields) }
+        wishes.upgrade = fields.requestedUpgrade
         mark(
             &fields,
             keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
         )
+        if fields.names.contains(.expect) { markRepeatedExpectations(&fields) }
         return wishes
     }
 
@@ -44,6 +45,16 @@ package enum HopByHop {
         if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
         if !keepsAltSvc { names.insert(.altSvc) }
         mark(&fields, names)
+    }
+
+    /// Marks all lines of Expect but the first: they say the same, and the next recipient may not
+    /// know that.
+    private static func markRepeatedExpectations(_ fields: inout FieldSection) {
+        var isFirst = true
+        for i in fields.lines.indices where fields.lines[i].known == .expect {
+            if !isFirst { fields.lines[i].isHopByHop = true }
+            isFirst = false
+        }
     }
 
     /// The fields of a request's connection, whatever else is asked for.
@@ -99,13 +110,6 @@ package enum HopByHop {
                 fields.lines[i].isHopByHop = true
             }
         }
-    }
-
-    /// The protocols of Upgrade that may be forwarded.
-    private static func upgrade(in fields: FieldSection) -> String? {
-        var protocols: [String] = []
-        fields.forEachUpgrade { protocols.append(String(copying: $0)) }
-        return protocols.isEmpty ? nil : protocols.joined(separator: ", ")
     }
 
     private static let close = Array("close".utf8)

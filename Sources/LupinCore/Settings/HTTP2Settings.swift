@@ -26,8 +26,10 @@ package struct HTTP2Limits: Sendable, Hashable {
     /// A reset frees its place among `streams` at once while the work goes on behind it, so that
     /// limit alone stops no flood (RFC 9113 §10.5).
     package var resets = RateLimit(count: 1000, per: .seconds(30))
-    /// Frames that carry no message and cost work (PING, SETTINGS, PRIORITY, empty DATA and the
-    /// like), 1000 in 10 s by default; beyond, the connection ends with ENHANCE_YOUR_CALM.
+    /// Frames that carry no message and cost work (PING, SETTINGS, PRIORITY, empty DATA, unknown
+    /// types), 1000 in 10 s by default; beyond, the connection ends with ENHANCE_YOUR_CALM.
+    ///
+    /// WINDOW_UPDATE is not counted, nor is DATA on closed streams, of which nghttp2 says nothing.
     package var control = RateLimit(count: 1000, per: .seconds(10))
     /// Bytes of the table that the peer's HPACK encoder may fill in our memory (RFC 7541 §4.2);
     /// 4 KiB by default, 0 to 64 KiB.

@@ -16,7 +16,7 @@ extension Exchange {
                 if let canned = plan?.respond { try await send(canned) }
                 return
             }
-            if obtained.response.status == 101 { return try await upgrade(obtained.response) }
+            if try await upgrades(by: obtained.response) { return }
             return try await conclude(use, obtained, target)
         } catch {
             failure = error

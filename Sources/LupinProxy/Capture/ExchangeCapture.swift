@@ -228,8 +228,8 @@ extension Exchange {
 
     /// The sink, or one in front of it that copies the frames of a WebSocket.
     func captured(frames sink: any BodySink, isFromClient: Bool) -> any BodySink {
-        guard let capture, let protocolName = record.response?.fields.value(of: .upgrade),
-            protocolName.lowercased() == WebSocketHandshake.name
+        guard let capture, let fields = record.response?.fields,
+            UpgradeList(fields).isOnly(WebSocketHandshake.name)
         else { return sink }
         return CapturingSink(sink, capture, .frames(isFromClient: isFromClient))
     }

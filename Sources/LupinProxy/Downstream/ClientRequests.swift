@@ -156,7 +156,7 @@ extension DownstreamConnection {
     /// Answers bytes that never became a request.
     func refuse(_ error: LupinError) async -> Ending {
         if error == .clientGone { return .gone }
-        return await exchange(nil, by: resources.snapshot).refuse(error)
+        return await exchange(nil, by: resources.snapshot).refuse(error, to: http1.method)
     }
 
     private func exchange(_ request: ParsedRequest?, by snapshot: Snapshot) -> Exchange {

@@ -17,7 +17,8 @@ final class DownstreamHTTP1: Downstream {
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private let parser: RequestParser
     // Of the request under way:
-    private var method = Method.get
+    /// GET until it has been read.
+    private(set) var method = Method.get
     private var isHTTP10 = false
     /// A FIN of the client only means that it has sent everything (half-close).
     private var mayHalfClose = false
@@ -93,7 +94,10 @@ final class DownstreamHTTP1: Downstream {
     var bytesSent: UInt64 { channel.bytesSent }
 
     /// Prepares for the next request.
-    func expectRequest() { bytesBeforeRequest = bytesReceived }
+    func expectRequest() {
+        bytesBeforeRequest = bytesReceived
+        method = .get
+    }
 
     /// Whether the connection's first bytes start HTTP/2; nil while there are too few.
     func beginsHTTP2() throws(LupinError) -> Bool? {
@@ -170,6 +174,7 @@ final class DownstreamHTTP1: Downstream {
         do throws(MessageProblem) {
             return try parser.feed(input.bytes)
         } catch {
+            method = parser.methodRead ?? .get
             throw Side.downstream.problem(error)
         }
     }
@@ -231,12 +236,12 @@ final class DownstreamHTTP1: Downstream {
         endsWithConnection = !isBodiless && framing == .untilClose
         let isConnect = method == .connect
         let isTunnel = isConnect && head.status / 100 == 2
-        // A body that ends with the connection leaves none to reuse. Bytes that a client sent
-        // behind a CONNECT were meant for the tunnel: they must not be read as a request.
+        // A body that ends with the connection leaves none to reuse. Nor does a CONNECT, granted or
+        // refused: a client may send bytes for the tunnel before it has the answer, and these must
+        // never be read as a request (RFC 9931 §8).
         mayPersist =
-            keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true && unspoken == nil
+            keepsAlive && !body.closes && !isConnect && gate?.isClosed != true && unspoken == nil
             && (isBodiless || framing != .untilClose)
-            && (!isConnect || channel.isQuiet(asksKernel: true))
         let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
         var bytes = channel.takeStaged()
         // Made where it is used: what is changed or named is copied.

@@ -122,15 +122,15 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         start(Arrival(stream: stream, request: request, protocolName: named))
     }
 
-    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {
+    func linkRefused(_ problem: MessageProblem, to method: Method, on stream: HTTP2Stream) {
         beginExchange()
-        start(Arrival(stream: stream, problem: problem))
+        start(Arrival(stream: stream, problem: (problem, to: method)))
     }
 
     /// Writes the record of a stream that was reset already.
     func linkRejected(_ stream: HTTP2Stream) {
         let slot = ParkingSlot(on: resources.loop)
-        let downstream = DownstreamStream(stream, nil, slot, ends: context.ends)
+        let downstream = DownstreamStream(stream, nil, to: .get, slot, ends: context.ends)
         _ = exchange(nil, downstream, slot, resources.snapshot).refuseInside(
             .request(
                 status: 400,
@@ -153,7 +153,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     fileprivate struct Arrival {
         let stream: HTTP2Stream
         var request: ParsedRequest?
-        var problem: MessageProblem?
+        var problem: (MessageProblem, to: Method)?
         var protocolName: String?
     }
 
@@ -200,8 +200,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         }
         let exchange = exchange(for: service, arrival.request)
         let ending: Ending
-        if let problem = arrival.problem {
-            ending = await exchange.refuse(Side.downstream.problem(problem))
+        if let (problem, method) = arrival.problem {
+            ending = await exchange.refuse(Side.downstream.problem(problem), to: method)
         } else if arrival.stream.isGone {
             ending = await exchange.refuse(.clientGone)
         } else {
@@ -344,6 +344,7 @@ private final class StreamService: ExchangeKeeper {
         downstream = DownstreamStream(
             arrival.stream,
             arrival.request,
+            to: arrival.request?.method ?? arrival.problem?.to ?? .get,
             slot,
             ends: owner.context.ends
         )

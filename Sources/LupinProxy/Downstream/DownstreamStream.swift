@@ -16,10 +16,11 @@ final class DownstreamStream: Downstream {
     init(
         _ stream: HTTP2Stream,
         _ request: ParsedRequest?,
+        to method: Method,
         _ slot: ParkingSlot,
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
-        method = request?.method ?? .get
+        self.method = method
         clientEnds = ends
         stream.slot = slot
         stream.begin(receiving: request?.framing ?? .none)

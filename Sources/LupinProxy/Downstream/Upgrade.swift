@@ -22,10 +22,33 @@ extension Exchange {
         }
     }
 
-    /// Forwards a 101 and joins both sides.
-    func upgrade(_ response: ParsedResponse) async throws(LupinError) {
+    /// Forwards a 101 and joins both sides, until both have ended.
+    /// - Returns: Whether it was one; every other response has yet to be delivered.
+    func upgrades(by response: ParsedResponse) async throws(LupinError) -> Bool {
+        guard response.status == 101 else {
+            try refuseFalseOpening(response.status)
+            return false
+        }
+        try await upgrade(response)
+        return true
+    }
+
+    /// Refuses a final response, of an origin or of lupin, by which the client of an extended
+    /// CONNECT would take its WebSocket for open: in HTTP/2 every 2xx means that (RFC 8441 §5).
+    func refuseFalseOpening(_ status: UInt16) throws(LupinError) {
+        guard protocolName != nil, status / 100 == 2 else { return }
+        throw LupinError(
+            .httpUpgradeFailed,
+            host: record.origin?.host.text,
+            detail: "The answer \(status) opened no WebSocket, and over HTTP/2 it would say so."
+        )
+    }
+
+    private func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
-        guard let chosen = response.head.fields.value(of: .upgrade), hasAsked(for: chosen) else {
+        // A server must not switch to a protocol that the client did not name (RFC 9110 §7.8).
+        let chosen = UpgradeList(response.head.fields)
+        guard let wished = wishes.upgrade, chosen.isChoice(of: wished) else {
             throw LupinError(
                 .httpUpgradeFailed,
                 host: record.origin?.host.text,
@@ -55,24 +78,7 @@ extension Exchange {
         HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
         record.response = head
         let via = via(received: .http11)
-        downstream.beginUpgrade(head, to: chosen, via: via)
+        downstream.beginUpgrade(head, to: chosen.text, via: via)
         try await join(upstream)
-    }
-
-    /// Whether the client named the protocol: a server must not switch to another (RFC 9110 §7.8).
-    ///
-    /// Names are compared without case and without versions.
-    private func hasAsked(for chosen: String) -> Bool {
-        let wished = Exchange.protocolNames(wishes.upgrade ?? "")
-        let names = Exchange.protocolNames(chosen)
-        return !names.isEmpty && names.isSubset(of: wished)
-    }
-
-    private static func protocolNames(_ list: String) -> Set<String> {
-        Set(
-            list.lowercased().split(separator: ",").map { member in
-                String(member.prefix { $0 != "/" }.filter { $0 != " " && $0 != "\t" })
-            }
-        )
     }
 }

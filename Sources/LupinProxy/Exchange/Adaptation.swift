@@ -249,7 +249,7 @@ extension Exchange {
         switch request.version {
         case .http10: wishes.upgrade = nil
         case .http11: break
-        case .http2: wishes.upgrade = protocolName
+        case .http2: wishes.upgrade = protocolName.map(UpgradeList.init(named:))
         }
     }
 

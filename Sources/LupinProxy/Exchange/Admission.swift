@@ -59,7 +59,7 @@ extension Exchange {
                 )
             }
         }
-        if isAtLastHop() {
+        if try isAtLastHop() {
             own = .lastHop
             return nil
         }
@@ -86,7 +86,7 @@ extension Exchange {
         var isOwn = false
         let pseudonym = resources.shared.pseudonym
         request.fields.forEachMember(of: .via) { member in
-            let words = String(copying: member).split(separator: " ")
+            let words = String(copying: member).split { $0 == " " || $0 == "\t" }
             isOwn = isOwn || (words.count > 1 && words[1] == pseudonym)
         }
         guard !isOwn else {
@@ -136,15 +136,21 @@ extension Exchange {
         return try enclosure.admit(named.origin)
     }
 
+    /// The most hops that lupin lets Max-Forwards allow behind it (RFC 9110 §7.6.2).
+    private static let hopsMax: UInt64 = 255
+
     /// Whether Max-Forwards of TRACE or OPTIONS is 0; else decrements it (RFC 9110 §7.6.2).
-    private func isAtLastHop() -> Bool {
+    ///
+    /// - Throws: 400 if it is not one number: the next recipient might read another one.
+    private func isAtLastHop() throws(LupinError) -> Bool {
         switch request.method {
         case .trace, .options: break
         default: return false
         }
-        guard let text = request.fields.value(of: .maxForwards),
-            let hops = NumberReader.unsigned(text, max: UInt64(UInt32.max))
-        else { return false }
+        guard let text = request.fields.value(of: .maxForwards) else { return false }
+        guard request.fields.count(of: .maxForwards) == 1,
+            let hops = NumberReader.saturated(Array(text.utf8).span, at: Self.hopsMax + 1)
+        else { throw .request(status: 400, detail: "Max-Forwards is not one number.") }
         if hops == 0 { return true }
         // Bounded: at least 1.
         changeFields { $0.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)") }

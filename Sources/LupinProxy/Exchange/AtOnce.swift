@@ -59,7 +59,7 @@ extension Exchange {
         )
         if let cause { return cause }
         if let plan, let canned = plan.respond {
-            let (source, sink) = present(response(canned))
+            let (source, sink) = try present(response(canned))
             try deliver(from: source, to: sink)
             return nil
         }

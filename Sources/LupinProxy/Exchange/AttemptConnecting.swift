@@ -120,7 +120,7 @@ extension Attempt {
         let upgrade = exchange.wishes.upgrade
         if let upgrade {
             // Without its key the client could not verify that the WebSocket begins.
-            guard upgrade.lowercased() == WebSocketHandshake.name,
+            guard upgrade.isOnly(WebSocketHandshake.name),
                 adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
             else { return nil }
         }

@@ -139,7 +139,7 @@ extension Exchange {
             framing: framing,
             via: via(received: request.version),
             acceptsTrailers: acceptsTrailers,
-            upgrade: wishes.upgrade,
+            upgrade: wishes.upgrade?.text,
             proxyAuthorization: proxyAuthorization
         )
     }

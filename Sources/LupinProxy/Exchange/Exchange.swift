@@ -225,7 +225,7 @@ final class Exchange: Rostered {
         if request.method == .connect { return try await serveConnect(at: known.origin) }
         if let canned = plan?.respond {
             try await send(canned)
-        } else if let planned = plan?.caching {
+        } else if let planned = plan?.caching, protocolName == nil {
             try await answerThroughCache(planned, to: known)
         } else {
             try await forward(to: known)
@@ -270,18 +270,18 @@ final class Exchange: Rostered {
         to known: KnownTarget,
         goingOnWith begun: BegunAttempt? = nil
     ) async throws(LupinError) {
-        let obtained = try await obtainResponse(to: known, goingOnWith: begun)
-        if let obtained, obtained.response.status == 101 {
-            try await upgrade(obtained.response)
-        } else if let obtained {
-            try await deliver(obtained)
+        if let obtained = try await obtainResponse(to: known, goingOnWith: begun) {
+            if try await !upgrades(by: obtained.response) { try await deliver(obtained) }
         } else if let canned = plan?.respond {
             try await send(canned)
         }
     }
 
     /// Answers bytes that never became a request, or a request whose client has left already.
-    func refuse(_ error: LupinError) async -> Ending {
+    ///
+    /// Of the former only the `method` is known, which decides whether the answer has a body.
+    func refuse(_ error: LupinError, to method: Method = .get) async -> Ending {
+        if !hasRequest { request.method = method }
         enter()
         record.origin = requestedOrigin
         return await run(from: .failure(error))

@@ -19,14 +19,16 @@ struct GeneratedResponse {
 extension Exchange {
     /// Sends a generated response.
     func send(_ response: GeneratedResponse) async throws(LupinError) {
-        let (source, sink) = present(response)
+        let (source, sink) = try present(response)
         try await relay(from: source, to: sink)
     }
 
     /// Stages the head of a generated response; its body follows.
-    func present(_ response: GeneratedResponse) -> (source: any BodySource, sink: any BodySink) {
+    func present(
+        _ response: GeneratedResponse
+    ) throws(LupinError) -> (source: any BodySource, sink: any BodySink) {
         let length = UInt64(response.body.count)
-        let sink = begin(response.head, length: length, closes: response.closes)
+        let sink = try begin(response.head, length: length, closes: response.closes)
         let isBodiless = ResponseParser.hasNoBody(
             status: response.head.status,
             method: request.method
@@ -35,7 +37,12 @@ extension Exchange {
     }
 
     /// Stages a head of our own, behind which `length` bytes follow.
-    func begin(_ head: ResponseHead, length: UInt64, closes: Bool = false) -> any BodySink {
+    func begin(
+        _ head: ResponseHead,
+        length: UInt64,
+        closes: Bool = false
+    ) throws(LupinError) -> any BodySink {
+        try refuseFalseOpening(head.status)
         var body = ResponseBody(framing: .length(length))
         // A 304 has no length of its own.
         body.contentLength = head.status == 304 ? nil : length

@@ -188,7 +188,7 @@ extension Exchange {
         served.head.fields.remove(name: "Age")
         served.head.fields.remove(name: "Content-Length")
         note(canned)
-        let sink = begin(served.head, length: served.contentLength)
+        let sink = try begin(served.head, length: served.contentLength)
         let isBodiless = ResponseParser.hasNoBody(
             status: served.head.status,
             method: request.method

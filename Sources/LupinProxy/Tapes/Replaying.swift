@@ -17,6 +17,7 @@ extension Exchange {
         guard let exchange = deck.play(asked) else {
             return try await refuse(deck.miss(of: asked))
         }
+        try refuseFalseOpening(exchange.status)
         let body = exchange.responseBody.content
         let isBodiless = ResponseParser.hasNoBody(status: exchange.status, method: request.method)
         var head = ResponseHead(status: exchange.status)

@@ -8,7 +8,7 @@ protocol HTTP2LinkOwner: AnyObject {
     /// A client's request has come.
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?)
     /// A client's request has come that lupin itself must refuse.
-    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream)
+    func linkRefused(_ problem: MessageProblem, to method: Method, on stream: HTTP2Stream)
     /// A client's request broke the protocol: its stream was reset, and no response is sent.
     func linkRejected(_ stream: HTTP2Stream)
     /// A stream of ours ended, or the peer's SETTINGS or GOAWAY changed what is possible.
@@ -50,7 +50,7 @@ final class HTTP2Link: ChannelPump {
         let stream: HTTP2Stream
         var request: ParsedRequest?
         var named: String?
-        var problem: MessageProblem?
+        var problem: (MessageProblem, to: Method)?
     }
 
     private var isFlushDue = false
@@ -171,7 +171,7 @@ final class HTTP2Link: ChannelPump {
                         named: facts.protocolName
                     )
                 )
-            case .refused(let id, let problem): refuse(id, problem)
+            case .refused(let id, let problem, let method): refuse(id, problem, to: method)
             case .malformed(let id):
                 // Not listed: for the link the stream has ended.
                 let stream = HTTP2Stream(id, on: self, windowBytes: 0, bytesReceived: 0)
@@ -216,8 +216,8 @@ final class HTTP2Link: ChannelPump {
         begun.takeEach { beginning in
             if let request = beginning.request {
                 owner.linkReceived(request, on: beginning.stream, named: beginning.named)
-            } else if let problem = beginning.problem {
-                owner.linkRefused(problem, on: beginning.stream)
+            } else if let (problem, method) = beginning.problem {
+                owner.linkRefused(problem, to: method, on: beginning.stream)
             }
         }
     }
@@ -233,7 +233,7 @@ final class HTTP2Link: ChannelPump {
         return latest
     }
 
-    private func refuse(_ id: Int32, _ problem: MessageProblem) {
+    private func refuse(_ id: Int32, _ problem: MessageProblem, to method: Method) {
         switch side {
         case .downstream:
             if let stream = find(id) {
@@ -242,7 +242,7 @@ final class HTTP2Link: ChannelPump {
                 return connection.reset(id, .protocolError)
             }
             let stream = open(id, HTTP2Event.MessageFacts())
-            begun.append(Beginning(stream: stream, problem: problem))
+            begun.append(Beginning(stream: stream, problem: (problem, to: method)))
         case .upstream:
             connection.reset(id, .protocolError)
             guard let stream = find(id) else { return }

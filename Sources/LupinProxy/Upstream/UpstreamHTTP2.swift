@@ -78,7 +78,7 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
 
     // A server can't send requests: nghttp2 has answered such frames with a connection error.
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {}
-    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {}
+    func linkRefused(_ problem: MessageProblem, to method: Method, on stream: HTTP2Stream) {}
     func linkRejected(_ stream: HTTP2Stream) {}
 
     func linkChanged() {

@@ -114,21 +114,15 @@ extension FramingFields {
             if let length = FramingFields.length(value) { return length }
         }
         var agreed: UInt64?
+        var isAgreed = true
         for i in lines.indices where lines[i].known == .contentLength {
-            let value = fields.storage.span.extracting(lines[i].value.range)
-            var start = 0
-            while start <= value.count {
-                var end = start
-                while end < value.count, value[end] != 0x2C { end += 1 }
-                let member = value.extracting(start..<end)
-                guard let length = FramingFields.length(member.extracting(member.trimmedRange)),
-                    agreed == nil || agreed == length
-                else { return nil }
+            fields.storage.span.extracting(lines[i].value.range).forEachMember { member in
+                let length = FramingFields.length(member)
+                if length == nil || length != agreed ?? length { isAgreed = false }
                 agreed = length
-                start = end + 1
             }
         }
-        return agreed
+        return isAgreed ? agreed : nil
     }
 }
 
@@ -153,15 +147,7 @@ struct TransferCodings {
 
     init(_ fields: borrowing FieldSection) {
         for line in fields.lines where line.known == .transferEncoding {
-            let value = fields.storage.span.extracting(line.value.range)
-            var start = 0
-            while start <= value.count {
-                var end = start
-                while end < value.count, value[end] != 0x2C { end += 1 }
-                let member = value.extracting(start..<end)
-                add(member.extracting(member.trimmedRange))
-                start = end + 1
-            }
+            fields.storage.span.extracting(line.value.range).forEachMember { add($0) }
         }
     }
 
@@ -201,30 +187,18 @@ private struct ConnectionOptions {
             keepAlive = true
             return
         }
-        var start = 0
-        while start < value.count {
-            let end = value.firstIndex(of: 0x2C, from: start, to: value.count) ?? value.count
-            let member = value.extracting(start..<end)
-            let option = member.extracting(member.trimmedRange)
+        value.forEachMember { option in
             if option.spells("close") { close = true }
             if option.spells("keep-alive") { keepAlive = true }
-            start = end + 1
         }
     }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether a comma-separated list contains the member `word`, ignoring case.
+    /// Whether a list of tokens contains the member `word`, ignoring case.
     func listContains(_ word: StaticString) -> Bool {
-        if spells(word) { return true }
-        var start = 0
-        while start < count {
-            var end = start
-            while end < count, self[end] != 0x2C { end += 1 }
-            let member = extracting(start..<end)
-            if member.extracting(member.trimmedRange).spells(word) { return true }
-            start = end + 1
-        }
-        return false
+        var found = false
+        forEachMember { found = found || $0.spells(word) }
+        return found
     }
 }

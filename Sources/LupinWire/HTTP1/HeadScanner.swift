@@ -79,23 +79,30 @@ struct HeadScanner {
     private mutating func take(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         let before = fields.storage.count
         if before == 0 {
+            // Kept even if they are refused: the method is among them.
+            defer { fields.storage.appendBulk(bytes.extracting(first: scanned(of: bytes.count))) }
             try scan(bytes)
-            let taken = isComplete ? position : bytes.count
-            fields.storage.appendBulk(bytes.extracting(first: taken))
-            return taken
+            return scanned(of: bytes.count)
         }
         // One byte more than all limits together: then a limit is exceeded, or the head is
         // complete.
         let room = startLineBytes &+ sectionBytes &+ 1 &- before
         var storage: [UInt8] = []
         swap(&storage, &fields.storage)
+        defer { swap(&storage, &fields.storage) }
         storage.appendBulk(bytes.extracting(first: room))
         try scan(storage.span)
-        let surplus = isComplete ? storage.count - position : 0
-        let taken = storage.count - before - surplus
-        storage.removeLast(surplus)
-        swap(&storage, &fields.storage)
-        return taken
+        storage.removeLast(storage.count - scanned(of: storage.count))
+        return storage.count - before
+    }
+
+    /// How many of `count` bytes belong to the head.
+    private func scanned(of count: Int) -> Int { isComplete ? position : count }
+
+    /// The method of the request under way or refused; nil until the space behind it has come.
+    var method: Method? {
+        guard startLine.spaces > 0 else { return nil }
+        return RequestLine.method(fields.storage.span.extracting(0..<startLine.firstSpace))
     }
 
     /// Moves the section out and prepares for the next head.

@@ -80,6 +80,8 @@ package final class RequestParser {
     private var isWhole = false
     // Stored, because a query of the scanner copies it.
     private var isUnderWay = false
+    /// The method of a complete head that means nothing valid.
+    private var refusedMethod: Method?
 
     package init(limits: HTTP1Limits) {
         unsafe scanner = HeadScanner(side: .request, limits: limits)
@@ -90,6 +92,9 @@ package final class RequestParser {
 
     /// Whether any byte of a head has arrived; empty lines before it don't count.
     package var hasBegun: Bool { isWhole || isUnderWay }
+
+    /// The method of a head that is incomplete or refused; nil if it has not been read.
+    package var methodRead: Method? { unsafe refusedMethod ?? scanner.method }
 
     /// Parses up to the end of the head at most, and returns how many bytes were consumed.
     package func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
@@ -155,7 +160,14 @@ extension RequestParser {
         emptyLines = 0
         let line = unsafe scanner.startLine
         var fields = unsafe scanner.takeFields()
-        try parsed.interpret(line, &fields)
+        do throws(MessageProblem) {
+            try parsed.interpret(line, &fields)
+        } catch {
+            refusedMethod = RequestLine.method(
+                fields.storage.span.extracting(0..<line.firstSpace)
+            )
+            throw error
+        }
         isWhole = true
         isUnderWay = false
     }

@@ -15,6 +15,10 @@ enum HTTP2Callbacks {
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         // Heads have limits of their own, and nghttp2 would silently drop one above its own limit.
         unsafe nghttp2_option_set_max_send_header_block_length(options, headBytesMax)
+        // Frames of types that nghttp2 does not know are announced only if they are registered.
+        for type in firstUnknownType...UInt8.max {
+            unsafe nghttp2_option_set_user_recv_extension_type(options, type)
+        }
         unsafe install(on: callbacks)
         switch role {
         case .server: unsafe nghttp2_session_server_new2(&session, callbacks, nil, options)
@@ -30,6 +34,9 @@ enum HTTP2Callbacks {
         // Safety: nghttp2_strerror returns static text for any number.
         unsafe String(cString: nghttp2_strerror(Int32(clamping: code)))
     }
+
+    /// The types above those of RFC 9113 §6.
+    private static let firstUnknownType = UInt8(NGHTTP2_CONTINUATION.rawValue) + 1
 
     /// No head within the limits is this large.
     private static let headBytesMax = 64 << 20
@@ -98,6 +105,10 @@ enum HTTP2Callbacks {
             me in
             unsafe HTTP2Callbacks.with(me) { unsafe $0.invalid(frame.unsafelyUnwrapped.pointee) }
             return 0
+        }
+        // Their payload is discarded (RFC 9113 §5.5).
+        unsafe nghttp2_session_callbacks_set_unpack_extension_callback(callbacks) { _, _, _, _ in
+            Int32(NGHTTP2_ERR_CANCEL.rawValue)
         }
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
             _,

@@ -37,6 +37,8 @@ package final class HTTP2Connection {
     var blockBytes = 0
     /// The stream of the head in progress, and when it began.
     var head: (stream: Int32, since: UInt64)?
+    /// Heads that are not handed out before the end of their messages; see `queue`.
+    @exclusivity(unchecked) var held: [Int32: (head: HTTP2Event, since: UInt64)] = [:]
     /// Whether messages advanced since the last PING.
     var hasMoved = false
     /// Whether the peer's settings have arrived.
@@ -126,10 +128,13 @@ package final class HTTP2Connection {
     /// Whether frames wait to be written.
     package var wantsWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 }
 
-    /// When the unfinished head began; nil without one, and `begun`, the time of the connection,
-    /// before the peer's first settings.
+    /// When the oldest head began that is unfinished or held; nil without one, and `begun`, the
+    /// time of the connection, before the peer's first settings.
     package func unfinishedSince(_ begun: UInt64) -> UInt64? {
-        hasSettings ? head?.since : begun
+        guard hasSettings else { return begun }
+        let oldest = unsafe held.values.map { $0.since }.min()
+        guard let since = head?.since else { return oldest }
+        return min(since, oldest ?? since)
     }
 
     /// The number of open streams.

@@ -8,7 +8,9 @@ package enum HTTP2Event {
     /// The head of a server's response has arrived, interim or final.
     case response(Int32, ParsedResponse, MessageFacts)
     /// A well-formed message that exceeds a limit: it must be answered, or refused as a response.
-    case refused(Int32, MessageProblem)
+    ///
+    /// The method is the request's; GET if it has not been read.
+    case refused(Int32, MessageProblem, Method)
     /// A malformed client request (RFC 9113 §8.1.1): its stream has been reset.
     case malformed(Int32)
     /// Payload of a stream's body, as a range of the bytes just received.

@@ -20,9 +20,11 @@ final class HTTP2HeadReader {
     private(set) var isTrailers = false
     private var side = MessageSide.request
     private(set) var problem: MessageProblem?
+    /// The method of the request in progress; GET before it has arrived.
+    private(set) var method = Method.get
 
     private struct PseudoFields {
-        var method = ByteRange.empty
+        var methodRange = ByteRange.empty
         var scheme = ByteRange.empty
         var authority = ByteRange.empty
         var path = ByteRange.empty
@@ -61,6 +63,7 @@ final class HTTP2HeadReader {
         listBytes = 0
         fieldCount = 0
         problem = nil
+        method = .get
         self.side = side
         self.isTrailers = isTrailers
     }
@@ -102,7 +105,8 @@ final class HTTP2HeadReader {
     private func addPseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         let range = unsafe fields.store(value)
         if name.spells(":method") {
-            unsafe pseudo.method = range
+            unsafe pseudo.methodRange = range
+            method = RequestLine.method(value)
         } else if name.spells(":path") {
             unsafe pseudo.path = range
             if value.count > limits.requestLineBytes {
@@ -169,8 +173,8 @@ final class HTTP2HeadReader {
         let storage = fields.storage.span
         var head = RequestHead()
         head.version = .http2
-        head.method = RequestLine.method(storage.extracting(pseudo.method.range))
-        head.methodRange = pseudo.method
+        head.method = method
+        head.methodRange = pseudo.methodRange
         let isExtended = !pseudo.protocolName.isEmpty
         guard let authority = fields.authority(or: pseudo.authority) else { return nil }
         head.authority = authority

@@ -5,6 +5,31 @@ import LupinCore
 extension HTTP2Connection {
     func queue(_ event: HTTP2Event) { unsafe events.append(event) }
 
+    /// Queues the head of a message, and its end if nothing follows.
+    ///
+    /// A head that announces an empty body without ending the message is held until the end has
+    /// come: until then the message may prove malformed by a body (RFC 9113 §8.1.1), and nobody may
+    /// take it for a whole one.
+    private func queue(_ head: HTTP2Event, _ framing: BodyFraming, on stream: Int32, isEnd: Bool) {
+        guard isEnd || framing != .length(0) else {
+            unsafe held[stream] = (head, now)
+            return
+        }
+        queue(head)
+        if isEnd { queueEnd(of: stream) }
+    }
+
+    /// Queues the end of a message, behind a head that was held for it.
+    private func queueEnd(of stream: Int32, trailers: FieldSection = FieldSection()) {
+        if let head = takeHeld(of: stream) { queue(head) }
+        queue(.end(stream, trailers: trailers))
+    }
+
+    private func takeHeld(of stream: Int32) -> HTTP2Event? {
+        // Nearly always there is none at all.
+        unsafe held.isEmpty ? nil : held.removeValue(forKey: stream)?.head
+    }
+
     /// Counts a frame that serves only to cause work.
     private func countControl() {
         if !control.admit(now: now) { terminate(.enhanceYourCalm) }
@@ -82,7 +107,7 @@ extension HTTP2Connection {
         case NGHTTP2_DATA.rawValue:
             // A frame with padding alone counts as empty.
             if isEnd {
-                queue(.end(stream, trailers: FieldSection()))
+                queueEnd(of: stream)
             } else if unsafe frame.hd.length > 0, unsafe frame.hd.length == frame.data.padlen {
                 countControl()
             }
@@ -118,13 +143,18 @@ extension HTTP2Connection {
             }
             fallthrough
         default:
-            if let problem = reader.problem { return queue(.refused(stream, problem)) }
-            queue(.end(stream, trailers: reader.takeTrailers()))
+            if let problem = reader.problem { return refuse(stream, problem) }
+            queueEnd(of: stream, trailers: reader.takeTrailers())
         }
     }
 
+    private func refuse(_ stream: Int32, _ problem: MessageProblem) {
+        _ = takeHeld(of: stream)
+        queue(.refused(stream, problem, reader.method))
+    }
+
     private func request(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
-        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        if let problem = reader.problem { return refuse(stream, problem) }
         var facts = facts
         do throws(MessageProblem) {
             guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
@@ -132,10 +162,10 @@ extension HTTP2Connection {
                 return reset(stream, .protocolError)
             }
             facts.protocolName = name
-            queue(.request(stream, request, facts))
-            if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+            let framing = request.framing
+            queue(.request(stream, request, facts), framing, on: stream, isEnd: facts.isEnd)
         } catch {
-            queue(.refused(stream, error))
+            refuse(stream, error)
         }
     }
 
@@ -144,15 +174,15 @@ extension HTTP2Connection {
         _ facts: HTTP2Event.MessageFacts,
         to method: Method
     ) {
-        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        if let problem = reader.problem { return refuse(stream, problem) }
         // HTTP/2 has no 101 (RFC 9113 §8.6).
         guard reader.status >= 100, reader.status != 101 else {
-            return queue(.refused(stream, MessageProblem(.response, .statusOutOfRange)))
+            return refuse(stream, MessageProblem(.response, .statusOutOfRange))
         }
         let response = reader.takeResponse(isEnd: facts.isEnd, to: method)
         if !response.isInterim { noteAnswer(on: stream) }
-        queue(.response(stream, response, facts))
-        if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+        let framing = response.framing
+        queue(.response(stream, response, facts), framing, on: stream, isEnd: facts.isEnd)
     }
 
     func payload(_ stream: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) {
@@ -172,6 +202,9 @@ extension HTTP2Connection {
         // Whatever the client did to make us reset it (CVE-2025-8671).
         if !isByPeer, code.isFaultOfPeer { countReset() }
         if isByPeer { streamReset = 0 }
+        if let head = takeHeld(of: stream), role == .server {
+            queue(isByPeer ? head : .malformed(stream))
+        }
         queue(.closed(stream, code, isByPeer: isByPeer))
     }
 

@@ -80,7 +80,7 @@ extension Reading {
             let head = response.takeHead()
             return "response \(stream) \(facts.bytes) \(facts.isEnd) \(head.status)"
                 + " \(response.framing) \(text(head.fields))"
-        case .refused(let stream, let problem): return "refused \(stream) \(problem.reason)"
+        case .refused(let stream, let problem, _): return "refused \(stream) \(problem.reason)"
         case .data(let stream, let range): return "data \(stream) \(range.count)"
         case .end(let stream, let trailers): return "end \(stream) \(text(trailers))"
         case .closed(let stream, let code, let isByPeer):

@@ -68,7 +68,7 @@ private func describe(_ event: HTTP2Event) -> String {
             + (facts.protocolName.map { "(\($0)) " } ?? "") + describe(request)
     case .response(let stream, let response, let facts):
         "response \(stream)\(facts.isEnd ? " ends" : "") " + describe(response)
-    case .refused(let stream, let problem): "refused \(stream) \(problem.reason)"
+    case .refused(let stream, let problem, _): "refused \(stream) \(problem.reason)"
     case .data(let stream, let range): "data \(stream) \(range.count)"
     case .end(let stream, let trailers): "end \(stream)" + describe(trailers)
     case .closed(let stream, let code, let isByPeer):

@@ -26,6 +26,12 @@ struct FrameFloodTests {
         Flood(name: "PING", frame: .ping()),
         Flood(name: "answers to no PING", frame: .ping(isAnswer: true)),
         Flood(name: "PRIORITY", frame: .priority(1, HTTP2Frame.Priority(on: 3))),
+        Flood(name: "an unknown type", frame: .unknown()),
+        Flood(name: "ALTSVC", frame: HTTP2Frame.unknown(1).changed { $0.kind.rawValue = 0xA }),
+        Flood(
+            name: "PRIORITY_UPDATE",
+            frame: HTTP2Frame.unknown().changed { $0.kind.rawValue = 0x10 }
+        ),
         Flood(name: "DATA of nothing", isOnStream: true, frame: .data(1)),
         Flood(name: "DATA of padding alone", isOnStream: true, frame: .data(1, padding: 0)),
     ]

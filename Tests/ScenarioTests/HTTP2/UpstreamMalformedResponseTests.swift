@@ -55,6 +55,9 @@ struct UpstreamMalformedResponseTests {
             "two lengths",
             head: [":status": "200", "content-length": "0", "content-length": "0"]
         ),
+        Sample("a body behind a length of 0") {
+            [.headers($0, [":status": "200", "content-length": "0"]), .data($0, "x", end: true)]
+        },
         Sample("DATA behind an interim response") {
             [.headers($0, [":status": "103"]), .data($0, "body", end: true)]
         },

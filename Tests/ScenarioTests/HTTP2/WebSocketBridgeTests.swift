@@ -148,4 +148,50 @@ struct WebSocketBridgeTests {
             try client.frames.expectAlive()
         }
     }
+
+    /// In HTTP/2 a 2xx would open the WebSocket (RFC 8441 §5).
+    @Test(arguments: ["HTTP/1.1 200 OK", "HTTP/1.1 204 None", "HTTP/1.1 299 Odd"])
+    func `a 2xx of HTTP 1 opens nothing`(line: String) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.http2Client()
+            let stream = try client.open(.webSocket(authority: origin.authority))
+            let far = try origin.accept()
+            try far.request()
+            try far.send(head(line, "Content-Length: 0"))
+            let response = try client.response(on: stream)
+            #expect(response.status == 502)
+            #expect(response["proxy-status"]?.contains("http_upgrade_failed") == true)
+            #expect(try proxy.record()["error.type"] == "http_upgrade_failed")
+        }
+    }
+
+    @Test(arguments: [(200, 502), (204, 502), (403, 403)])
+    func `nor does a rule that answers`(answer: Int, status: Int) async throws {
+        let rules = "rules: [{match: a.test, respond: {status: \(answer)}}]"
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.http2Client()
+            let stream = try client.open(.webSocket(authority: "a.test"))
+            #expect(try client.response(on: stream).status == status)
+        }
+    }
+
+    @Test func `nor does what is stored`() async throws {
+        let rules = "rules: [{match: \"**\", cache: standard}]"
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.http2Client()
+            let plain = try client.send(.request(authority: origin.authority, path: "/chat"))
+            let far = try origin.accept()
+            try far.request()
+            try far.reply(200, "Cache-Control: max-age=60", body: "stored")
+            #expect(try client.response(on: plain).bodyText == "stored")
+            let stream = try client.open(.webSocket(authority: origin.authority))
+            let request = try far.request()
+            #expect(request["Upgrade"] == "websocket")
+            try far.send(Self.consent(request) + "hello")
+            #expect(try client.frames.head(on: stream)[":status"] == "200")
+            #expect(try client.frames.text(of: stream, exactly: 5) == "hello")
+        }
+    }
 }
