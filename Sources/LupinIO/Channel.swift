@@ -56,12 +56,13 @@ package final class Channel {
     /// With a filter, staged bytes are plaintext, and are sealed when they are sent.
     var filtered: FilteredBytes?
 
-    /// Takes ownership of a connected or connecting socket.
+    /// Takes ownership of a connected or connecting socket; `isOutgoing` if lupin connects.
     package init(
         owning descriptor: consuming Descriptor,
         on loop: EventLoop,
         peer: SocketAddress? = nil,
-        isConnected: Bool = true
+        isConnected: Bool = true,
+        isOutgoing: Bool = false
     ) throws(SystemError) {
         self.loop = loop
         memory = loop.memory
@@ -71,7 +72,7 @@ package final class Channel {
         isWritable = isConnected
         isReadable = isConnected
         isWatchedForRoom = !isConnected
-        token = loop.register(self)
+        token = loop.register(self, isOutgoing: isOutgoing)
         do throws(SystemError) {
             try loop.poller.addStream(
                 self.descriptor,

@@ -120,7 +120,8 @@ package struct Connector {
                 owning: owned,
                 on: loop,
                 peer: address,
-                isConnected: isConnected
+                isConnected: isConnected,
+                isOutgoing: true
             )
             channel.waitForNews()
             if isConnected { return channel }

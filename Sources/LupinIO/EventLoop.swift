@@ -21,6 +21,10 @@ package final class EventLoop {
     /// What is done before the loop waits.
     private var departing: [() -> Void] = []
     private var hasDeparting = false
+    private var steps = TurnSteps()
+    private var hasSteps = false
+    /// The memory of the last step's list, for the next one.
+    private var stepMemory: [any TurnWork] = []
     /// Channels whose bytes accumulate in the kernel.
     private var gathering: [Channel] = []
     /// Whether there is work that no event announces: postponed work, or a channel to poll.
@@ -39,6 +43,8 @@ package final class EventLoop {
 
     /// The index that means "no entry".
     private static let none = -1
+    /// The bit in the token of a connection that lupin made.
+    private static let outgoingBit: UInt64 = 1 << 31
 
     private static let mailToken = UInt64.max
 
@@ -57,20 +63,17 @@ package final class EventLoop {
     package func run() {
         while true {
             executor.runReady()
+            if hasSteps { runSteps() }
             if isStopping { return }
             if hasDeparting { runDeparting() }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
-            for i in 0..<count {
-                let (token, readiness) = poller.event(i)
-                if token == Self.mailToken {
-                    readMail()
-                } else {
-                    dispatch(readiness, to: token)
-                }
-            }
+            dispatch(count, areOutgoing: true)
+            dispatch(count, areOutgoing: false)
+            if hasSteps { runSteps() }
             if hasUnannounced { seeToUnannounced() }
             for slot in wheel.advance(to: now) { slot.wake(.timedOut) }
+            if hasSteps { runSteps() }
             executor.runReady()
             if closed.first >= 0 { releaseClosedEntries() }
         }
@@ -83,6 +86,15 @@ package final class EventLoop {
     package func deadline(in microseconds: UInt64) -> UInt64 {
         let (deadline, isOverflow) = time.addingReportingOverflow(microseconds)
         return isOverflow ? .max : deadline
+    }
+
+    /// Has `work` go on in a step behind this turn's events, or behind this step.
+    package func inStep(_ step: TurnStep, _ work: any TurnWork) {
+        var steps = TurnSteps()
+        swap(&steps, &self.steps)
+        steps.add(work, step)
+        swap(&steps, &self.steps)
+        hasSteps = true
     }
 
     /// Runs `work` before the loop next waits for events, when no task has anything to do.
@@ -112,8 +124,8 @@ package final class EventLoop {
 
     // MARK: For channels and slots
 
-    func register(_ channel: Channel) -> UInt64 {
-        register { $0.channel = channel }
+    func register(_ channel: Channel, isOutgoing: Bool) -> UInt64 {
+        register { $0.channel = channel } | (isOutgoing ? Self.outgoingBit : 0)
     }
 
     func register(watcher: ParkingSlot) -> UInt64 {
@@ -139,7 +151,7 @@ package final class EventLoop {
     ///
     /// The generation changes, so late events find nothing; the entry is free after this batch.
     func unregister(_ token: UInt64) {
-        let index = Int(token & 0xFFFF_FFFF)
+        let index = Self.index(token)
         let next = closed.first
         let former = change { entries in
             var entry = Entry(generation: entries[index].generation &+ 1, next: next)
@@ -211,14 +223,48 @@ package final class EventLoop {
     }
 
     @inline(__always)
+    private static func index(_ token: UInt64) -> Int { Int(token & (outgoingBit - 1)) }
+
+    /// Passes on the events of the connections that lupin made, or all others.
+    ///
+    /// The former come first: what an idle one has received is seen before a request takes it for
+    /// its response, and those that come free serve the requests of the same turn.
+    @inline(__always)
+    private func dispatch(_ count: Int, areOutgoing: Bool) {
+        for i in 0..<count {
+            let (token, readiness) = poller.event(i)
+            if token == Self.mailToken {
+                if !areOutgoing { readMail() }
+            } else if (token & Self.outgoingBit != 0) == areOutgoing {
+                dispatch(readiness, to: token)
+            }
+        }
+    }
+
+    @inline(__always)
     private func dispatch(_ readiness: Readiness, to token: UInt64) {
-        let index = Int(token & 0xFFFF_FFFF)
+        let index = Self.index(token)
         guard entries[index].generation == UInt32(token >> 32) else { return }
         if let channel = entries[index].channel {
             channel.signal(readiness)
         } else {
             entries[index].watcher?.wake(.ready)
         }
+    }
+
+    private func runSteps() {
+        var works: [any TurnWork] = []
+        swap(&works, &stepMemory)
+        while !steps.isEmpty {
+            var steps = TurnSteps()
+            swap(&steps, &self.steps)
+            let step = steps.takeNext(&works)
+            swap(&steps, &self.steps)
+            for work in works { work.go(step) }
+        }
+        works.removeAll(keepingCapacity: true)
+        swap(&works, &stepMemory)
+        hasSteps = false
     }
 
     private func runDeparting() {

@@ -140,6 +140,9 @@ final class WorkerResources {
     /// lupin's member of Via for a message that was received in `version`.
     @inline(never) func via(_ version: ProtocolVersion) -> ViaMember { vias.member(version) }
 
+    /// See `EventLoop.inStep`.
+    @inline(never) func inStep(_ step: TurnStep, _ work: any TurnWork) { loop.inStep(step, work) }
+
     @inline(never) func add(_ exchange: Exchange) { live.add(exchange) }
 
     @inline(never) func remove(_ exchange: Exchange) { live.remove(exchange) }

@@ -60,12 +60,12 @@ extension DownstreamConnection {
             ending = await enclose(exchange, interception)
         }
         noteEnd(of: exchange)
+        http1.recycle(exchange.takeFields())
         return ending
     }
 
     /// Serves a request without a task, as far as possible.
     func begin(_ request: ParsedRequest) {
-        isResting = false
         let snapshot = adoptSnapshot()
         if needsLookUp(snapshot) { return resumeTask(for: .request(request)) }
         exchange(request, by: snapshot).begin(for: self, behind: authenticator)
@@ -73,7 +73,7 @@ extension DownstreamConnection {
 
     fileprivate func noteEnd(of exchange: Exchange) {
         client.number = exchange.client.number
-        http1.recycle(exchange.takeFields())
+        http1.endResponse()
         idleDeadline = resources.deadline(in: exchange.snapshot.waits.clientIdle)
     }
 
@@ -216,4 +216,6 @@ extension DownstreamConnection: ExchangeKeeper {
         arrival = .exchange(exchange, entry)
         resources.resume(self)
     }
+
+    func recycle(_ fields: consuming FieldSection) { http1.recycle(fields) }
 }

@@ -27,7 +27,7 @@ struct Client: Sendable {
 }
 
 /// A client's connection to one of the listeners.
-final class DownstreamConnection: ChannelPump, Rostered {
+final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
     let slot: ParkingSlot
     let channel: Channel
     let resources: WorkerResources
@@ -53,6 +53,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private var hasBegun = false
     /// The work that a task begins with; nil for what `hasBegun` and `beginning` imply.
     var arrival: Arrival?
+    /// A request that was read in this turn and has not begun yet.
+    private var found: ParsedRequest?
     /// When an idle client is closed, in microseconds of the loop's clock.
     var idleDeadline = UInt64.max
     /// It rests, and has released its buffers.
@@ -357,7 +359,10 @@ final class DownstreamConnection: ChannelPump, Rostered {
         isLight = false
         do throws(LupinError) {
             switch try look() {
-            case .request(let request): begin(request)
+            case .request(let request):
+                isResting = false
+                found = request
+                resources.inStep(.act, self)
             case .multiplexed:
                 isResting = false
                 beginHTTP2()
@@ -368,6 +373,12 @@ final class DownstreamConnection: ChannelPump, Rostered {
         } catch {
             resumeTask(for: .failure(error))
         }
+    }
+
+    /// Begins the request that was found, after those of other clients were read.
+    func go(_ step: TurnStep) {
+        guard let request = found.take() else { return }
+        resources.isCut ? end() : begin(request)
     }
 
     /// Starts a new task for the work that is due.

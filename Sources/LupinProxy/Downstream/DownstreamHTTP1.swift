@@ -151,11 +151,11 @@ final class DownstreamHTTP1: Downstream {
     /// Releases the parser's buffers, since the next request may be far away.
     func rest() { parser.rest() }
 
+    /// Notes that the exchange has ended.
+    func endResponse() { isCommitted = false }
+
     /// Takes back the memory of a finished exchange's fields.
-    func recycle(_ fields: consuming FieldSection) {
-        isCommitted = false
-        parser.recycle(fields)
-    }
+    func recycle(_ fields: consuming FieldSection) { parser.recycle(fields) }
 
     private func begin(_ request: ParsedRequest) -> ParsedRequest {
         method = request.method

@@ -218,6 +218,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         of service: StreamService
     ) async {
         guard ending == .enclose, let interception = exchange.interception else {
+            link.recycle(exchange.takeFields())
             return end(exchange, of: service)
         }
         context.client.number = exchange.client.number
@@ -226,12 +227,14 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         leave(service)
     }
 
-    /// Ends an exchange that has written its record.
+    /// Ends an exchange.
     fileprivate func end(_ exchange: Exchange, of service: StreamService) {
         context.client.number = exchange.client.number
-        link.recycle(exchange.takeFields())
         leave(service)
     }
+
+    /// Takes back the memory of a finished exchange's fields.
+    fileprivate func recycle(_ fields: consuming FieldSection) { link.recycle(fields) }
 
     private func leave(_ service: StreamService) {
         service.downstream.leave()
@@ -355,6 +358,8 @@ private final class StreamService: ExchangeKeeper {
     func run() async { await owner.serve(self) }
 
     func exchangeEnded(_ exchange: Exchange, _ ending: Ending) { owner.end(exchange, of: self) }
+
+    func recycle(_ fields: consuming FieldSection) { owner.recycle(fields) }
 
     func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
         owner.attend { [self] in

@@ -9,12 +9,11 @@ protocol ExchangeKeeper: AnyObject {
     func exchangeEnded(_ exchange: Exchange, _ ending: Ending)
     /// The exchange needs a task from here on.
     func takeUp(_ exchange: Exchange, from entry: Exchange.Entry)
+    /// Takes back the memory of the request's fields, after the exchange has ended.
+    func recycle(_ fields: consuming FieldSection)
 }
 
 extension Exchange {
-    /// Whether there is no task: only events move the exchange on.
-    var isUnattended: Bool { keeper != nil }
-
     /// Serves the request as far as bytes have come; the rest follows with the events.
     ///
     /// A task costs more than forwarding a request. It is started when the exchange has to wait for
@@ -22,6 +21,7 @@ extension Exchange {
     /// so long that timeouts begin to matter.
     func begin(for keeper: any ExchangeKeeper, behind authenticator: Authenticator? = nil) {
         self.keeper = keeper
+        isUnattended = true
         enter()
         let cause = Promotion.atRequest(
             request.method,
@@ -181,8 +181,12 @@ extension Exchange {
 
     private func end() {
         endUpload()
-        guard let keeper = keeper.take() else { return }
-        keeper.exchangeEnded(self, finish())
+        guard isUnattended, let keeper else { return }
+        isUnattended = false
+        let ending = finish()
+        // Written with those of the other exchanges that end in this turn.
+        resources.inStep(.record, self)
+        keeper.exchangeEnded(self, ending)
     }
 
     /// Starts a task for the exchange, in whatever state it is.
@@ -197,6 +201,7 @@ extension Exchange {
 
     private func callTask(from entry: Entry, because cause: TaskCause) {
         underWay = nil
+        isUnattended = false
         guard let keeper = keeper.take() else { return }
         resources.count(cause)
         keeper.takeUp(self, from: entry)

@@ -71,6 +71,8 @@ final class Exchange: Rostered {
     var logLevel: LogSettings.Level
     /// Receives the end of the exchange, and starts a task when it needs one; nil when it has one.
     var keeper: (any ExchangeKeeper)?
+    /// Whether there is no task: only events move the exchange on.
+    var isUnattended = false
     /// The attempt whose response is awaited without a task.
     var underWay: (attempt: Attempt, target: KnownTarget)?
     /// When the body of the response began, in microseconds of the loop's clock.
@@ -82,6 +84,8 @@ final class Exchange: Rostered {
 
     // Under way; see `channelIsReady`.
     private(set) var upstream: (any Upstream)?
+    /// The connection of the last attempt, once the exchange has ended.
+    var lastUpstream: (any Upstream)?
     /// A connection that is being made: TLS with the origin, a tunnel through a parent proxy.
     var connecting: Channel?
     var upload: BodyRelay?
@@ -203,7 +207,9 @@ final class Exchange: Rostered {
         } catch {
             await fail(error)
         }
-        return finish()
+        let ending = finish()
+        writeRecord()
+        return ending
     }
 
     private func answer(_ own: OwnAnswer) async throws(LupinError) {

@@ -3,8 +3,10 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-extension Exchange {
-    /// Completes the record, hands it to the log and returns what happens to the connection.
+extension Exchange: TurnWork {
+    func go(_ step: TurnStep) { writeRecord() }
+
+    /// Completes the record and returns what happens to the connection.
     func finish() -> Ending {
         // Read once: a member that may change is counted whenever it is read.
         let (downstream, lastUpstream) = (downstream, upstream)
@@ -13,15 +15,26 @@ extension Exchange {
         if let lastUpstream {
             noteEnd(of: lastUpstream)
             release(lastUpstream)
+            self.lastUpstream = lastUpstream
         }
-        // Moved out: it is filled and handed over without copying its parts.
+        complete(&record, downstream)
+        switch record.outcome {
+        case .aborted: return .gone
+        case .truncated: return .close
+        case .ok, .error, .denied:
+            if downstream.isClientGone { return .gone }
+            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
+            return mayPersist && !resources.isDraining ? .keep : .close
+        }
+    }
+
+    /// Hands the record to all who want it: the log above all.
+    func writeRecord() {
+        // Moved out: it is handed over without copying its parts.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
-        complete(&finished, downstream)
         noteEnd(of: finished)
-        let outcome = finished.outcome
-        let rule = snapshot.labels.number(of: plan)
-        resources.record(finished, rule: rule, firstByte: firstByte)
+        resources.record(finished, rule: snapshot.labels.number(of: plan), firstByte: firstByte)
         if let telemetry = snapshot.telemetry {
             resources.export(finished, at: trace?.place, by: telemetry)
         }
@@ -34,21 +47,18 @@ extension Exchange {
         if resources.keepsHistory, isDue {
             resources.remember(&finished, &fields, changed: sent)
         }
-        // This memory, or what came back for it, serves the connection's next request.
-        swap(&fields.request, &request.fields)
-        // No longer needed: their memory serves the connection's next response.
-        if let lastUpstream {
+        // This memory, or what came back for it, serves the connections' next messages.
+        if let keeper = keeper.take() {
+            var taken = FieldSection()
+            swap(&taken, &fields.request)
+            keeper.recycle(consume taken)
+        } else {
+            swap(&fields.request, &request.fields)
+        }
+        if let upstream = lastUpstream.take() {
             var taken = FieldSection()
             swap(&taken, &fields.response)
-            lastUpstream.recycle(consume taken)
-        }
-        switch outcome {
-        case .aborted: return .gone
-        case .truncated: return .close
-        case .ok, .error, .denied:
-            if downstream.isClientGone { return .gone }
-            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
-            return mayPersist && !resources.isDraining ? .keep : .close
+            upstream.recycle(consume taken)
         }
     }
 
