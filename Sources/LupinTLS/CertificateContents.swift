@@ -61,7 +61,12 @@ struct CertificateContents {
     /// Extensions of a certificate or list, each allowed once only; nil if the DER is malformed.
     static func extensions(_ wrapped: ArraySlice<UInt8>) -> [Extension]? {
         var outer = DERReader(wrapped)
-        guard let list = outer.next(tag: 0x30) else { return nil }
+        guard let list = outer.next(tag: 0x30), outer.isAtEnd else { return nil }
+        return extensions(in: list)
+    }
+
+    /// Extensions without the SEQUENCE around them.
+    static func extensions(in list: ArraySlice<UInt8>) -> [Extension]? {
         var reader = DERReader(list)
         var extensions: [Extension] = []
         while let part = reader.next(tag: 0x30) {
