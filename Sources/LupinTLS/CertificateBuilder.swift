@@ -21,6 +21,7 @@ package struct CertificateBuilder: Sendable {
 
         package static let digitalSignature = KeyUsage(rawValue: 1 << 0)
         package static let keyEncipherment = KeyUsage(rawValue: 1 << 2)
+        package static let keyAgreement = KeyUsage(rawValue: 1 << 4)
         package static let certificateSigning = KeyUsage(rawValue: 1 << 5)
         package static let listSigning = KeyUsage(rawValue: 1 << 6)
     }

@@ -10,7 +10,7 @@ struct CertificateContents {
         var value: [UInt8]
     }
 
-    /// 1, 2 or 3.
+    /// 1, 2 or 3; 0 for a number that is no version.
     private(set) var version = 1
     /// Content bytes.
     private(set) var serial: [UInt8] = []
@@ -33,7 +33,7 @@ struct CertificateContents {
         if let wrapped = fields.next(tag: 0xA0) {
             var inner = DERReader(wrapped)
             guard let number = inner.next(tag: 0x02), let last = number.last else { return nil }
-            version = Int(last) + 1
+            version = number.count == 1 && last < 3 ? Int(last) + 1 : 0
         }
         guard let serial = fields.next(tag: 0x02), fields.next(tag: 0x30) != nil,
             fields.next(tag: 0x30) != nil, let validity = fields.next(tag: 0x30),
@@ -61,7 +61,12 @@ struct CertificateContents {
     /// Extensions of a certificate or list, each allowed once only; nil if the DER is malformed.
     static func extensions(_ wrapped: ArraySlice<UInt8>) -> [Extension]? {
         var outer = DERReader(wrapped)
-        guard let list = outer.next(tag: 0x30) else { return nil }
+        guard let list = outer.next(tag: 0x30), outer.isAtEnd else { return nil }
+        return extensions(in: list)
+    }
+
+    /// Extensions without the SEQUENCE around them.
+    static func extensions(in list: ArraySlice<UInt8>) -> [Extension]? {
         var reader = DERReader(list)
         var extensions: [Extension] = []
         while let part = reader.next(tag: 0x30) {
@@ -86,6 +91,8 @@ extension CertificateContents {
     enum Identifier {
         /// The identifier of a key, not of an extension.
         static let rsa: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
+        static let subjectKey: [UInt8] = [0x55, 0x1D, 0x0E]
+        static let keyUsage: [UInt8] = [0x55, 0x1D, 0x0F]
         static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
         static let basicConstraints: [UInt8] = [0x55, 0x1D, 0x13]
         static let nameConstraints: [UInt8] = [0x55, 0x1D, 0x1E]
@@ -97,6 +104,11 @@ extension CertificateContents {
         static let authorityAccess: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x01]
         static let listScope: [UInt8] = [0x55, 0x1D, 0x1C]
         static let authorityKey: [UInt8] = [0x55, 0x1D, 0x23]
+        /// Of a proxy certificate (RFC 3820), which a user issues.
+        static let proxy: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x0E]
+        static let netscapeType: [UInt8] = [
+            0x60, 0x86, 0x48, 0x01, 0x86, 0xF8, 0x42, 0x01, 0x01,
+        ]
     }
 
     /// Object identifiers of the extendedKeyUsage extension; nil if it is absent or malformed.
@@ -110,15 +122,31 @@ extension CertificateContents {
         return reader.isAtEnd && !purposes.isEmpty ? purposes : nil
     }
 
-    /// The size of an RSA key's modulus in bits (RFC 8017 §A.1.1); nil if the key is malformed.
-    var rsaModulusBits: Int? {
+    /// keyUsage (RFC 5280 §4.2.1.3); nil if there is none, empty if it is malformed.
+    var keyUsage: CertificateBuilder.KeyUsage? {
+        guard let value = value(Identifier.keyUsage)?.value else { return nil }
+        var reader = DERReader(value)
+        let bytes = reader.next(tag: 0x03)?.dropFirst().prefix(2) ?? []
+        let bits = bytes.enumerated().reduce(UInt16(0)) { bits, byte in
+            (0..<8).reduce(bits) { bits, i in
+                byte.element & 0x80 >> i == 0 ? bits : bits | 1 << (byte.offset * 8 + i)
+            }
+        }
+        return CertificateBuilder.KeyUsage(rawValue: bits)
+    }
+
+    /// An RSA key (RFC 8017 §A.1.1); nil if the key is another one or malformed.
+    var rsaKey: (modulusBits: Int, exponent: [UInt8])? {
         guard isKeyRSA, publicKey.first == 0 else { return nil }
         var outer = DERReader(publicKey.dropFirst())
         guard let fields = outer.next(tag: 0x30) else { return nil }
         var reader = DERReader(fields)
-        guard let modulus = reader.next(tag: 0x02) else { return nil }
+        guard let modulus = reader.next(tag: 0x02), let exponent = reader.next(tag: 0x02) else {
+            return nil
+        }
         let magnitude = modulus.drop { $0 == 0 }
-        return magnitude.count * 8 - (magnitude.first?.leadingZeroBitCount ?? 0)
+        let bits = magnitude.count * 8 - (magnitude.first?.leadingZeroBitCount ?? 0)
+        return (bits, Array(exponent))
     }
 
     var isKeyRSA: Bool {

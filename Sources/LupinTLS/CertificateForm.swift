@@ -11,9 +11,11 @@ enum CertificateForm {
     /// The first problem of a path that OpenSSL accepted, and its index in the path.
     ///
     /// If the anchor is the server's own certificate, the user chose it: its form is not checked.
+    /// `mustSign` is whether the server's key signs the handshake.
     static func problem(
         of path: [Certificate],
-        _ anchors: TrustAnchors
+        _ anchors: TrustAnchors,
+        mustSign: Bool
     ) -> (TrustProblem, Int)? {
         let isOfWeb = path.last.map { !anchors.isOfFile($0) } ?? true
         for (i, certificate) in path.enumerated() {
@@ -21,14 +23,18 @@ enum CertificateForm {
             guard let contents = CertificateContents(certificate.der) else {
                 return (TrustProblem(.malformed, "\(name) is not readable."), i)
             }
-            guard isKeyAllowed(contents.keyAlgorithm) else {
-                let sentence = "\(name) has a kind of key that servers must not use."
-                return (TrustProblem(.weak, sentence), i)
-            }
+            if let flaw = weakness(contents) { return (TrustProblem(.weak, "\(name) \(flaw)."), i) }
             let isAnchor = i == path.count - 1
             let isLeaf = i == 0 && !isAnchor
             if let (kind, flaw) = constraintFlaw(contents, isLeaf: isLeaf) {
                 return (TrustProblem(kind, "\(name) \(flaw)."), i)
+            }
+            let purposeFlaw =
+                i == 0
+                ? CertificatePurpose.serverFlaw(contents, mustSign: mustSign)
+                : CertificatePurpose.issuerFlaw(contents)
+            if let purposeFlaw {
+                return (TrustProblem(.constraint, "\(name) \(purposeFlaw)."), i)
             }
             guard anchors.demandsWebForm else { continue }
             if let flaw = keyFlaw(contents) {
@@ -43,15 +49,21 @@ enum CertificateForm {
         return nil
     }
 
-    /// The index of the first certificate of a path that constrains names; 0 for none.
-    static func firstConstrained(_ path: [Certificate]) -> Int {
-        path.indices.dropFirst().first { i in
-            CertificateContents(path[i].der)?
-                .value(CertificateContents.Identifier.nameConstraints) != nil
-        } ?? 0
-    }
-
     // MARK: What protects, everywhere
+
+    private static func weakness(_ contents: CertificateContents) -> String? {
+        guard isKeyAllowed(contents.keyAlgorithm) else {
+            return "has a kind of key that servers must not use"
+        }
+        guard contents.isKeyRSA else { return nil }
+        guard let (_, exponent) = contents.rsaKey else { return "has a malformed RSA key" }
+        // "The value of the public exponent is an odd number equal to 3 or more" (CA/Browser Forum
+        // BR §6.1.6). With 1, everybody can sign.
+        let isSound =
+            exponent.first.map { $0 < 0x80 } == true && exponent.last.map { $0 & 1 } == 1
+            && Array(exponent.drop { $0 == 0 }) != [1]
+        return isSound ? nil : "has an RSA key with a public exponent that is even or below 3"
+    }
 
     /// RSA, P-256, P-384, P-521 and Ed25519; OpenSSL checks the size of an RSA key.
     private static func isKeyAllowed(_ algorithm: [UInt8]) -> Bool {
@@ -82,7 +94,9 @@ enum CertificateForm {
         }
         guard isLeaf else { return nil }
         if contents.claimsAuthority {
-            return (.constraint, "is one of an authority, not of a server")
+            let flaw =
+                "is that of a CA, not of a server; or the server sends its certificates in the"
+            return (.constraint, flaw + " wrong order")
         }
         if let flaw = nameFlaw(contents) { return (.malformed, flaw) }
         return nil
@@ -102,7 +116,7 @@ enum CertificateForm {
         else { return nil }
         var outer = DERReader(value)
         guard let list = outer.next(tag: 0x30), outer.isAtEnd else {
-            return "has alternative names that are malformed"
+            return ExtensionForm.malformedNames
         }
         var reader = DERReader(list)
         while let name = reader.next() {
@@ -114,7 +128,7 @@ enum CertificateForm {
             default: break
             }
         }
-        return reader.isAtEnd ? nil : "has alternative names that are malformed"
+        return reader.isAtEnd ? nil : ExtensionForm.malformedNames
     }
 
     /// Whether bytes are labels separated by dots.
@@ -132,8 +146,7 @@ enum CertificateForm {
 
     /// "The modulus size, in bits, is evenly divisible by 8" (CA/Browser Forum BR §6.1.5).
     private static func keyFlaw(_ contents: CertificateContents) -> String? {
-        guard contents.isKeyRSA else { return nil }
-        guard let bits = contents.rsaModulusBits else { return "has a malformed RSA key" }
+        guard let (bits, _) = contents.rsaKey else { return nil }
         return bits.isMultiple(of: 8) ? nil : "has an RSA key of \(bits) bits, no multiple of 8"
     }
 
@@ -146,10 +159,7 @@ enum CertificateForm {
         guard contents.times.count == 2, contents.times.allSatisfy(isTimeInForm) else {
             return "writes its validity in the wrong form"
         }
-        let identifiers = contents.extensions.map(\.identifier)
-        guard Set(identifiers).count == identifiers.count else {
-            return "has an extension twice"
-        }
+        if let (_, flaw) = ExtensionForm.flaw(contents) { return flaw }
         guard contents.accessLocations([]) != nil else {
             return "has a malformed authorityInfoAccess extension"
         }
@@ -176,9 +186,6 @@ enum CertificateForm {
     }
 
     /// `isOfWeb` is whether the anchor is one of the system's.
-    ///
-    /// Below other anchors extendedKeyUsage may be missing, as `openssl x509 -req` leaves it out
-    /// and RFC 5280 §4.2.1.12 allows.
     private static func leafFlaw(
         _ contents: CertificateContents,
         ofWeb isOfWeb: Bool
@@ -189,25 +196,6 @@ enum CertificateForm {
         if names.isCritical, contents.hasSubject {
             return "has a critical subjectAltName beside a subject"
         }
-        guard contents.value(CertificateContents.Identifier.purposes) != nil else {
-            return isOfWeb ? "does not say what it is for: it has no extendedKeyUsage" : nil
-        }
-        guard let purposes = contents.purposes else {
-            return "has a malformed extendedKeyUsage extension"
-        }
-        return purposes.contains(where: isForeignPurpose)
-            ? "is for more than TLS: its extendedKeyUsage says so" : nil
-    }
-
-    /// Purposes that CA/Browser Forum BR §7.1.2.7.10 forbids beside serverAuth.
-    private static func isForeignPurpose(_ purpose: [UInt8]) -> Bool {
-        let common: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03]
-        if purpose.count == 8, purpose.starts(with: common) {
-            // Code signing, e-mail, time stamps, OCSP.
-            return [3, 4, 8, 9].contains(purpose[7])
-        }
-        // Any purpose, and precertificates.
-        return purpose == [0x55, 0x1D, 0x25, 0x00]
-            || purpose == [0x2B, 0x06, 0x01, 0x04, 0x01, 0xD6, 0x79, 0x02, 0x04, 0x04]
+        return CertificatePurpose.webFlaw(contents, ofWeb: isOfWeb)
     }
 }

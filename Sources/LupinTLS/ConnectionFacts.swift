@@ -58,6 +58,7 @@ extension TLSSession {
         return unsafe PeerCertificates(
             sharing: leaf,
             chain: chain,
+            version: version,
             stapledResponse: stapledResponse
         )
     }

@@ -1,4 +1,5 @@
-// Name constraints of CAs on hosts, as far as OpenSSL does not check them.
+// Name constraints of CAs on hosts, as far as OpenSSL does not check or explain them.
+import COpenSSL
 package import LupinCore
 
 /// The name constraints of one CA that concern hosts (RFC 5280 §4.2.1.10).
@@ -49,14 +50,17 @@ package struct NameConstraints: Sendable {
 
     /// Whether the CA may issue for the host; an exclusion overrides a permission.
     package func ruling(on host: Host) -> Ruling {
-        if let address = host.address {
-            if excluded.networks.contains(where: { $0.contains(address) }) { return .excluded }
-            let isPermitted =
-                permitted.networks.isEmpty
-                || permitted.networks.contains { $0.contains(address) }
-            return isPermitted ? .allowed : .notPermitted
-        }
-        let name = Array(host.text.utf8)
+        host.address.map { ruling(on: $0) } ?? ruling(onName: Array(host.text.utf8))
+    }
+
+    private func ruling(on address: IPAddress) -> Ruling {
+        if excluded.networks.contains(where: { $0.contains(address) }) { return .excluded }
+        let isPermitted =
+            permitted.networks.isEmpty || permitted.networks.contains { $0.contains(address) }
+        return isPermitted ? .allowed : .notPermitted
+    }
+
+    private func ruling(onName name: [UInt8]) -> Ruling {
         if excluded.domains.contains(where: { $0.includes(name[...]) }) { return .excluded }
         let isPermitted =
             permitted.domains.isEmpty || permitted.domains.contains { $0.includes(name[...]) }
@@ -184,15 +188,102 @@ extension NameConstraints {
     static let malformed = "has name constraints that are malformed or too many"
 
     private func flaw(of names: ServerNames, _ host: Host?) -> String? {
-        if let host {
-            switch ruling(on: host) {
-            case .allowed: break
-            case .notPermitted: return "does not permit \(host.text)"
-            case .excluded: return "excludes \(host.text)"
-            }
-        }
+        if let host, let flaw = ruling(on: host).flaw(host.text) { return flaw }
         return names.dnsNames.first(where: excludeSome).map {
             "excludes some of what \($0) stands for"
+        }
+    }
+}
+
+// MARK: OpenSSL's errors
+
+extension NameConstraints {
+    /// The CA of a path whose constraints made OpenSSL refuse the certificate at `depth`, and its
+    /// index; nil if there is none.
+    static func violation(of path: [Certificate], at depth: Int) -> (TrustProblem, Int)? {
+        guard path.indices.contains(depth) else { return nil }
+        for (i, authority) in path.enumerated().dropFirst(depth + 1) {
+            guard let error = authority.nameError(of: path[depth], isLeaf: depth == 0) else {
+                continue
+            }
+            let name = VerificationError.name(authority, isServers: false)
+            let flaw = flaw(authority, error, path[depth], isLeaf: depth == 0)
+            return (TrustProblem(.constraint, "\(name) \(flaw)."), i)
+        }
+        return nil
+    }
+
+    private static func flaw(
+        _ authority: Certificate,
+        _ error: Int32,
+        _ certificate: Certificate,
+        isLeaf: Bool
+    ) -> String {
+        let part = CertificateContents(authority.der)?
+            .value(CertificateContents.Identifier.nameConstraints)
+        guard let constraints = part.flatMap({ NameConstraints($0.value) }) else {
+            return malformed
+        }
+        let owner = isLeaf ? "the server's certificate" : "“\(certificate.subjectText)”"
+        switch error {
+        case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION:
+            let act = error == X509_V_ERR_EXCLUDED_VIOLATION ? "excludes" : "does not permit"
+            let flaw = constraints.flaw(ofNamesIn: certificate)
+            return "constrains names, and \(flaw ?? "\(act) a name in \(owner) that is no host")"
+        case X509_V_ERR_UNSUPPORTED_CONSTRAINT_TYPE:
+            return "constrains names of a kind that lupin does not understand"
+        case X509_V_ERR_UNSUPPORTED_NAME_SYNTAX:
+            return "constrains names, and \(owner) has one that is malformed"
+        case X509_V_ERR_SUBTREE_MINMAX, X509_V_ERR_UNSUPPORTED_CONSTRAINT_SYNTAX: return malformed
+        default: return "has too many name constraints for the many names in \(owner)"
+        }
+    }
+
+    /// Which host name or address in a certificate is not allowed; nil for none.
+    private func flaw(ofNamesIn certificate: Certificate) -> String? {
+        for name in certificate.subjectAlternativeNames {
+            switch name {
+            case .dns(let text):
+                let bytes = text.utf8.map(\.asciiLowercased)
+                if let flaw = ruling(onName: bytes).flaw(text) { return flaw }
+            case .address(let address):
+                if let flaw = ruling(on: address).flaw(address.text) { return flaw }
+            case .other: continue
+            }
+        }
+        return nil
+    }
+}
+
+extension NameConstraints.Ruling {
+    /// The ruling on a name in words; nil if it is allowed.
+    fileprivate func flaw(_ name: String) -> String? {
+        switch self {
+        case .allowed: nil
+        case .notPermitted: "does not permit \(name)"
+        case .excluded: "excludes \(name)"
+        }
+    }
+}
+
+extension Certificate {
+    /// OpenSSL's error for another certificate's names under the constraints of this one.
+    fileprivate func nameError(of other: Certificate, isLeaf: Bool) -> Int32? {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        // Safety: the constraints are made and freed here; both certificates are held.
+        return unsafe withX509 { authority in
+            unsafe other.withX509 { certificate in
+                let made = unsafe X509_get_ext_d2i(authority, NID_name_constraints, nil, nil)
+                guard let made = unsafe made else { return nil }
+                let constraints = unsafe made.assumingMemoryBound(to: NAME_CONSTRAINTS.self)
+                defer { unsafe NAME_CONSTRAINTS_free(constraints) }
+                var error = unsafe NAME_CONSTRAINTS_check(certificate, constraints)
+                if error == X509_V_OK, isLeaf {
+                    error = unsafe NAME_CONSTRAINTS_check_CN(certificate, constraints)
+                }
+                return error == X509_V_OK ? nil : error
+            }
         }
     }
 }

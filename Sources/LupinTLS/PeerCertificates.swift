@@ -1,5 +1,6 @@
 // The certificates that a peer presented, unverified.
 import COpenSSL
+package import LupinCore
 
 /// A peer's certificates: its own first, then the others in the order sent.
 @safe
@@ -7,17 +8,21 @@ package final class PeerCertificates: Sendable {
     private let stack: LibraryReference
     /// The OCSP response that came with them, unverified.
     package let stapledResponse: [UInt8]?
+    /// The version of the connection; nil without one.
+    package let version: TLSVersion?
     /// Whether a stapled response may still come: in TLS 1.2 it follows the certificates.
     package let mayBeStapledLater: Bool
 
     /// Takes ownership of a non-empty stack of certificates, with one reference to each.
     init(
         owning stack: OpaquePointer,
+        version: TLSVersion? = nil,
         stapledResponse: [UInt8]? = nil,
         mayBeStapledLater: Bool = false
     ) {
         // Safety: the caller's reference is now this object's, which lives as long as the stack.
         unsafe self.stack = LibraryReference(stack)
+        self.version = version
         self.stapledResponse = stapledResponse
         self.mayBeStapledLater = mayBeStapledLater
     }
@@ -27,11 +32,13 @@ package final class PeerCertificates: Sendable {
     /// - Parameters:
     ///   - leaf: The peer's own certificate, if `chain` lacks it, as it does on a server.
     ///   - chain: A `STACK_OF(X509)`.
+    ///   - version: The version of the connection.
     ///   - stapledResponse: The OCSP response that came with them.
     ///   - mayBeStapledLater: Whether an OCSP response may still come.
     convenience init?(
         sharing leaf: OpaquePointer?,
         chain: OpaquePointer?,
+        version: TLSVersion,
         stapledResponse: [UInt8]? = nil,
         mayBeStapledLater: Bool = false
     ) {
@@ -51,6 +58,7 @@ package final class PeerCertificates: Sendable {
         }
         unsafe self.init(
             owning: stack,
+            version: version,
             stapledResponse: stapledResponse,
             mayBeStapledLater: mayBeStapledLater
         )

@@ -8,6 +8,9 @@ package final class PeerTrust: ServerTrust {
     private static let presentedMax = 16
 
     private let certificates: [Certificate]
+    /// With those that are not looked at.
+    private let sentCount: Int
+    private let mustSign: Bool
     private let stapledResponse: [UInt8]?
     private let mayBeStapledLater: Bool
     private let host: Host
@@ -30,6 +33,8 @@ package final class PeerTrust: ServerTrust {
         evidence: RevocationEvidence = RevocationEvidence()
     ) {
         self.certificates = Array(certificates.all.prefix(Self.presentedMax))
+        sentCount = certificates.count
+        mustSign = certificates.version != .tls12
         stapledResponse = certificates.stapledResponse
         mayBeStapledLater = certificates.mayBeStapledLater
         self.host = host
@@ -119,9 +124,10 @@ package final class PeerTrust: ServerTrust {
                 anchors: anchors,
                 host: demand.isForHost ? host : nil,
                 limit: demand.limit,
+                mustSign: mustSign,
                 now: now
             )
-            result = verification.path(certificates)
+            result = verification.path(certificates, sentCount: sentCount)
         } else {
             result = .failure(
                 TrustProblem(.chain, "The certificates of the trust policy are not readable.")
@@ -188,17 +194,13 @@ extension Certificate {
 
     /// Whether another certificate has the name of its issuer and the key that signed it.
     func isSigned(by other: Certificate) -> Bool {
+        guard isIssuerNamed(by: other) else { return false }
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         // Safety: both certificates are held through the calls.
         return unsafe withX509 { certificate in
             unsafe other.withX509 { issuer in
-                let isNamed =
-                    unsafe X509_NAME_cmp(
-                        X509_get_issuer_name(certificate),
-                        X509_get_subject_name(issuer)
-                    ) == 0
-                guard isNamed, let key = unsafe X509_get0_pubkey(issuer) else { return false }
+                guard let key = unsafe X509_get0_pubkey(issuer) else { return false }
                 return unsafe X509_verify(certificate, key) == 1
             }
         }

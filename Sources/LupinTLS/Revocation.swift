@@ -41,8 +41,11 @@ package struct RevocationCheck {
         stapledResponse: [UInt8]?,
         _ evidence: RevocationEvidence
     ) -> RevocationFinding {
-        // A certificate may declare that its revocation is never published (RFC 9608 §2).
-        guard contents?.value(CertificateContents.Identifier.noRevocation) == nil else {
+        // A certificate may declare that its revocation is never published, but not a CA's
+        // (RFC 9608 §2, §3).
+        if let contents, !contents.claimsAuthority,
+            contents.value(CertificateContents.Identifier.noRevocation) != nil
+        {
             return .good
         }
         var reasons: [String] = []

@@ -91,7 +91,8 @@ enum RevocationList {
         location: String,
         _ check: RevocationCheck
     ) -> String? {
-        guard let extensions = extensions(encoding) else { return "has malformed extensions" }
+        guard let (entries, extensions) = parts(encoding) else { return "has malformed extensions" }
+        if let flaw = entryFlaw(entries) { return flaw }
         for part in extensions {
             switch part.identifier {
             case CertificateContents.Identifier.authorityKey: continue
@@ -135,19 +136,51 @@ enum RevocationList {
         return reader.isAtEnd ? nil : "has a malformed scope"
     }
 
-    /// The extensions of a list; empty for none, nil for malformed DER.
-    private static func extensions(
+    /// Why an entry makes the whole list useless; nil if none does.
+    ///
+    /// "If a CRL contains a critical CRL entry extension that the application cannot process, then
+    /// the application MUST NOT use that CRL to determine the status of any certificates" (§5.3).
+    /// certificateIssuer is for lists about certificates of others.
+    private static func entryFlaw(_ entries: ArraySlice<UInt8>) -> String? {
+        var reader = DERReader(entries)
+        while let entry = reader.next(tag: 0x30) {
+            var fields = DERReader(entry)
+            // Serial number and time.
+            guard fields.next() != nil, fields.next() != nil else { return malformedEntry }
+            if fields.isAtEnd { continue }
+            guard let list = fields.next(tag: 0x30),
+                let extensions = CertificateContents.extensions(in: list)
+            else { return malformedEntry }
+            for part in extensions
+            where part.isCritical && !knownOfEntries.contains(part.identifier) {
+                return "has an entry with a critical extension that is not understood"
+            }
+        }
+        return reader.isAtEnd ? nil : malformedEntry
+    }
+
+    private static let malformedEntry = "has a malformed entry"
+    /// reasonCode and invalidityDate: whatever they say, the certificate is revoked.
+    private static let knownOfEntries: [[UInt8]] = [[0x55, 0x1D, 0x15], [0x55, 0x1D, 0x18]]
+
+    /// The entries and the extensions of a list, empty for none; nil for malformed DER.
+    private static func parts(
         _ encoding: [UInt8]
-    ) -> [CertificateContents.Extension]? {
+    ) -> (entries: ArraySlice<UInt8>, extensions: [CertificateContents.Extension])? {
         var outer = DERReader(encoding)
         guard let list = outer.next(tag: 0x30) else { return nil }
         var parts = DERReader(list)
         guard let signed = parts.next(tag: 0x30) else { return nil }
         var fields = DERReader(signed)
+        // Algorithm, issuer, and the entries, if there are any (§5.1).
+        var sequences: [ArraySlice<UInt8>] = []
         while let field = fields.next() {
+            if field.tag == 0x30 { sequences.append(field.contents) }
             guard field.tag == 0xA0 else { continue }
-            return CertificateContents.extensions(field.contents)
+            return CertificateContents.extensions(field.contents).map { extensions in
+                (sequences.dropFirst(2).first ?? [], extensions)
+            }
         }
-        return fields.isAtEnd ? [] : nil
+        return fields.isAtEnd ? (sequences.dropFirst(2).first ?? [], []) : nil
     }
 }

@@ -28,6 +28,11 @@ struct ServerNames {
 
     /// The problem to report if none of the names matches the host.
     func problem(_ host: Host) -> TrustProblem {
+        if let address = host.address, dnsNames.contains(where: { IPAddress($0) == address }) {
+            let flaw = "has \(host.text) as a host name (dNSName), which is no address (iPAddress)"
+            let sentence = "The server's certificate \(flaw), so it is not for \(host.text)."
+            return TrustProblem(.host, sentence)
+        }
         let texts = names.compactMap(Self.text)
         let shown = texts.prefix(3).joined(separator: ", ")
         let rest = texts.count > 3 ? " and \(texts.count - 3) others" : ""

@@ -12,7 +12,8 @@ package final class TLSContext: Sendable {
 
     /// The default cipher list of TLS 1.2: forward secrecy and AEAD only.
     private static let defaultCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
-    private static let groups = "X25519:P-256:P-384"
+    /// The last one for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1).
+    private static let groups = "X25519:P-256:P-384:P-521"
     /// 112 bits: RSA and DH from 2048 bits on, no SHA-1 (OpenSSL's level 2).
     private static let securityLevel: Int32 = 2
 

@@ -22,6 +22,9 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case notTLS
         /// The peer violated the TLS protocol.
         case protocolError
+        /// A message of the peer's handshake is longer than OpenSSL takes, such as the list of its
+        /// certificates.
+        case oversized
         /// The connection ended without close_notify: the data may be incomplete.
         case truncated
         /// A certificate or key of this side is unreadable, or the two don't match.
@@ -50,6 +53,8 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case .noSharedProtocol: "no ALPN protocol in common"
         case .notTLS: "the peer doesn't speak TLS (\(reason))"
         case .protocolError: "the peer broke the rules of TLS (\(reason))"
+        case .oversized:
+            "the peer sent a longer message than lupin takes; its certificates may have 100 KiB"
         case .truncated: "the connection ended without close_notify"
         case .badIdentity: "certificate or key unusable (\(reason))"
         case .badSetting: "TLS setting unusable (\(reason))"
@@ -101,6 +106,7 @@ enum ErrorQueue {
             return .unsupportedVersion
         case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: return .notTLS
         case SSL_R_WRONG_VERSION_NUMBER: return looksLikeTLS ? .unsupportedVersion : .notTLS
+        case SSL_R_EXCESSIVE_MESSAGE_SIZE: return .oversized
         case SSL_R_NO_APPLICATION_PROTOCOL: return .noSharedProtocol
         case 0: return hasEnded ? .truncated : .internal
         case Int32(ERR_R_MALLOC_FAILURE), Int32(ERR_R_INTERNAL_ERROR): return .internal

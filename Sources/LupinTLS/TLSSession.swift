@@ -364,6 +364,7 @@ extension TLSSession {
             let certificates = unsafe PeerCertificates(
                 sharing: nil,
                 chain: chain,
+                version: version,
                 stapledResponse: stapledResponse,
                 mayBeStapledLater: mayBeStapledLater
             )

@@ -26,6 +26,7 @@ package final class TrustAnchors: Sendable {
         ofFiles: Set<[UInt8]> = []
     ) {
         // Safety: the reference is released in deinit and nowhere else.
+        unsafe PathAttempt.prepare(store)
         unsafe self.store = LibraryReference(store)
         self.mayBePartial = mayBePartial
         self.demandsWebForm = demandsWebForm

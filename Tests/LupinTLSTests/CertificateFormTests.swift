@@ -178,7 +178,7 @@ struct CertificateFormTests {
             "policy constraints that are not critical",
             .malformed,
             intermediate: {
-                $0.extensions = [.init(identifier: "2.5.29.36", der: [0x30, 3, 0x80, 1, 0])]
+                $0.extensions = [.init(identifier: "2.5.29.36", der: [0x30, 3, 0x80, 1, 3])]
             }
         ),
         ChainCase("version 1", .malformed) {

@@ -6,6 +6,48 @@ import LupinTestKit
 import Testing
 
 struct ChainVerificationTests {
+    /// A server that shows a path to an anchor that is of no use, then one to a good anchor.
+    private static func badAnchor(
+        _ flaw: String,
+        _ spoil: @escaping @Sendable (inout CertificateBuilder) -> Void
+    ) -> ChainCase {
+        ChainCase("below an anchor \(flaw), and below a good one") {
+            let bad = try MintedAuthority.root("Bad root", now: trustNow, adjust: spoil)
+            let good = try MintedAuthority.root("Good root", now: trustNow)
+            let first = try bad.intermediate("Twin")
+            let second = try good.intermediate("Twin", key: first.key)
+            var sample = TrustSample(try first.leaf("www.example.com"), bad, good)
+            sample.presented.append(second.certificate.der)
+            return sample
+        }
+    }
+
+    /// A leaf without key identifiers below one of two anchors with the same name.
+    private static func twoAnchors(
+        isIssuerFirst: Bool,
+        hasIntermediate: Bool = false
+    ) -> ChainCase {
+        ChainCase(
+            "below one of two anchors of a name (\(isIssuerFirst), \(hasIntermediate))"
+        ) {
+            let hide: (inout CertificateBuilder) -> Void = {
+                $0.hasSubjectKeyIdentifier = false
+                $0.hasAuthorityKeyIdentifier = false
+            }
+            let roots = try (0..<2).map { _ in
+                try MintedAuthority.root(now: trustNow) { $0.hasSubjectKeyIdentifier = false }
+            }
+            let issuer = roots[isIssuerFirst ? 0 : 1]
+            let leaf =
+                hasIntermediate
+                ? try issuer.intermediate(adjust: hide).leaf("www.example.com", adjust: hide)
+                : try issuer.leaf("www.example.com", adjust: hide)
+            var sample = TrustSample(leaf, roots[0], roots[1])
+            sample.anchors = .only(roots.map(\.certificate.der))
+            return sample
+        }
+    }
+
     private static let accepted: [ChainCase] = [
         .plain("as it should be"),
         ChainCase("below the root itself") {
@@ -81,6 +123,40 @@ struct ChainVerificationTests {
             sample.presented.insert(bad.certificate.der, at: 1)
             return sample
         },
+        badAnchor("expired") { $0.notAfter = trustNow - 1 },
+        badAnchor("constrained") { $0.nameConstraints = names("example.org") },
+        badAnchor("with too short a path") { $0.basicConstraints?.pathLength = 0 },
+        badAnchor("that may not sign certificates") { $0.keyUsage = .digitalSignature },
+        badAnchor("with a critical extension") {
+            $0.add("1.3.6.1.4.1.55738.1", isCritical: true, [5, 0])
+        },
+        twoAnchors(isIssuerFirst: true),
+        twoAnchors(isIssuerFirst: false),
+        twoAnchors(isIssuerFirst: true, hasIntermediate: true),
+        twoAnchors(isIssuerFirst: false, hasIntermediate: true),
+        ChainCase("eight unusable twins of the intermediate") {
+            let unknown = try MintedAuthority.root("Unknown", now: trustNow)
+            let root = try MintedAuthority.root(now: trustNow)
+            let good = try root.intermediate("Twin")
+            var sample = TrustSample(try good.leaf("www.example.com"), root)
+            for _ in 0..<8 {
+                let bad = try unknown.intermediate("Twin", key: good.key)
+                sample.presented.insert(bad.certificate.der, at: 1)
+            }
+            return sample
+        },
+        ChainCase("a twin of the intermediate with a bad signature") {
+            let root = try MintedAuthority.root(now: trustNow)
+            let good = try root.intermediate("Twin")
+            let bad = try good.certificate.rewritten(by: PrivateKey.generate(.p256)) { _ in }
+            var sample = TrustSample(try good.leaf("www.example.com"), root)
+            sample.presented.insert(bad.der, at: 1)
+            return sample
+        },
+        .plain(
+            "an intermediate for any purpose",
+            intermediate: { $0.purposes = [CertificateBuilder.Purpose.any] }
+        ),
         .plain("permitted by name", intermediate: { $0.nameConstraints = names("example.com") }),
         .plain(
             "constrained in names of another kind",

@@ -52,7 +52,13 @@ struct PeerTrustTests {
         let leaf = try root.leaf("192.0.2.1") { $0.alternativeNames = [.dns("192.0.2.1")] }
         var sample = TrustSample(leaf, root)
         sample.host = "192.0.2.1"
-        #expect(try sample.trust().nameProblem()?.kind == .host)
+        let problem = try #require(try sample.trust().nameProblem())
+        #expect(problem.kind == .host)
+        #expect(
+            problem.sentence
+                == "The server's certificate has 192.0.2.1 as a host name (dNSName), which is no"
+                + " address (iPAddress), so it is not for 192.0.2.1."
+        )
     }
 
     @Test func `the common name is no name of the server`() throws {
@@ -82,10 +88,16 @@ struct TrustedHandshakeTests {
         _ version: TLSVersion,
         _ policy: TrustPolicy,
         host: String = "www.example.com",
-        verdicts: @escaping (TrustVerdict) -> Void = { _ in }
+        algorithm: PrivateKey.Algorithm = .p256,
+        verdicts: @escaping (TrustVerdict) -> Void = { _ in },
+        leaf adjust: (inout CertificateBuilder) -> Void = { _ in }
     ) throws -> JoinedPair {
         let root = try MintedAuthority.root(now: trustNow)
-        let leaf = try root.intermediate().leaf("www.example.com")
+        let leaf = try root.intermediate().leaf(
+            "www.example.com",
+            algorithm: algorithm,
+            adjust: adjust
+        )
         let anchors = try configuredAnchors([root.certificate])
         let name = try #require(Host(host))
         var options = PairOptions(version)
@@ -109,6 +121,21 @@ struct TrustedHandshakeTests {
         #expect(good.isComplete == [.client: true, .server: true])
         let bad = try Self.pair(version, .system(host: true), host: "other.example.com")
         #expect(bad.failures[.client]?.kind == .certificateRefused(.badName))
+    }
+
+    /// RFC 8446 §4.4.2.2 demands digitalSignature; RFC 5246 §7.4.2 has keys that encrypt.
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `a key that must not sign is for TLS 1.2 only`(version: TLSVersion) throws {
+        let pair = try Self.pair(
+            version,
+            .system(host: true),
+            algorithm: .rsa2048,
+            leaf: { $0.keyUsage = .keyEncipherment }
+        )
+        #expect(pair.isComplete[.client] == (version == .tls12))
+        if version == .tls13 {
+            #expect(pair.failures[.client]?.kind == .certificateRefused(.badPurpose))
+        }
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13], [true, false])

@@ -111,6 +111,20 @@ struct PinningTests {
         }
     }
 
+    @Test func `a CA that is pinned and no anchor is told how to become one`() throws {
+        var server = try PinnedServer()
+        server.sample.roots = [server.stranger.certificate]
+        let advice = "To trust the policy's certificates as CAs, add self_signed: true."
+        let pinned = try server.verdict(server.certificates(server.root.certificate))
+        #expect(pinned.problem?.kind == .chain)
+        #expect(pinned.problem?.sentence.hasSuffix(advice) == true)
+        let other = try server.verdict(server.certificates(server.stranger.certificate))
+        #expect(other.problem?.sentence.contains(advice) == false)
+        server.sample.now = trustNow + 1_000_000_000
+        let late = try server.verdict(server.certificates(server.root.certificate))
+        #expect(late.problem?.sentence.contains(advice) == false)
+    }
+
     @Test func `a self-signed server that is pinned needs no form, but its name and time`() throws {
         let root = try MintedAuthority.root(now: trustNow)
         let key = try PrivateKey.generate(.p256)

@@ -86,6 +86,30 @@ struct RevocationListTests {
         #expect(try server.finding(list).outline == "unknown", "\(name)")
     }
 
+    /// An entry's extension, whether it is critical, and whether the list is of use with it.
+    private static let entries: [(identifier: String, isCritical: Bool, isUseful: Bool)] = [
+        ("2.5.29.21", false, true), ("1.3.6.1.4.1.55738.1", false, true),
+        ("2.5.29.21", true, true), ("1.3.6.1.4.1.55738.1", true, false),
+        ("2.5.29.29", true, false),
+    ]
+
+    @Test(arguments: entries)
+    func `a list with an entry that is not understood says nothing of any certificate`(
+        entry: (identifier: String, isCritical: Bool, isUseful: Bool)
+    ) throws {
+        let server = try RevocableServer()
+        var list = server.list
+        list.fillers = 3
+        list.revoked = [try server.root.leaf("other.example.com").certificate]
+        list.entryExtensions = [
+            .init(identifier: entry.identifier, isCritical: entry.isCritical, der: [10, 1, 1])
+        ]
+        #expect(try server.finding(list).outline == (entry.isUseful ? "good" : "unknown"))
+        list.revoked = [server.leaf.certificate]
+        let outline = entry.isUseful ? "revoked revoked" : "unknown"
+        #expect(try server.finding(list).outline == outline)
+    }
+
     @Test func `an issuer that may sign no lists is not believed`() throws {
         let root = try MintedAuthority.root(now: trustNow) { $0.keyUsage = .certificateSigning }
         let leaf = try root.leaf("www.example.com") {

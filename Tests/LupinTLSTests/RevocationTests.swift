@@ -50,6 +50,16 @@ struct RevocationTests {
         #expect(try server.finding().0 == .unknown("the certificate names nobody to ask"))
     }
 
+    /// RFC 9608 §3: a certificate of an authority must not contain the extension.
+    @Test func `of an authority something can always be said`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        let intermediate = try root.intermediate { $0.add("2.5.29.56", [5, 0]) }
+        let leaf = try intermediate.leaf("www.example.com") { $0.add("2.5.29.56", [5, 0]) }
+        let trust = try TrustSample(leaf, root).trust()
+        let finding = trust.revocation(RevocationDemand(), along: [.configured])
+        #expect(finding == .unknown("the certificate names nobody to ask"))
+    }
+
     @Test func `a certificate of which nothing is ever said is good`() throws {
         let root = try MintedAuthority.root(now: trustNow)
         let leaf = try root.leaf("www.example.com") {

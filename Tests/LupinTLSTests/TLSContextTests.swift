@@ -74,6 +74,29 @@ struct TLSContextTests {
         #expect(failure?.kind == .badIdentity)
     }
 
+    @Test(arguments: [TLSVersion.tls12, .tls13], [PrivateKey.Algorithm.p384, .p521, .ed25519])
+    func `a server may have any key that may be used`(
+        version: TLSVersion,
+        algorithm: PrivateKey.Algorithm
+    ) throws {
+        let identity = try MintedIdentity(algorithm: algorithm)
+        let pair = try JoinedPair.connected(PairOptions(version), identity: identity)
+        #expect(pair.isComplete == [.client: true, .server: true])
+    }
+
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `too long a list of certificates is called that`(version: TLSVersion) throws {
+        let minted = try MintedIdentity()
+        let authority = minted.texts.certificates
+        let long = (0..<150).flatMap { _ in authority }
+        let identity = try TLSIdentity(certificates: long, key: minted.texts.key)
+        let pair = try JoinedPair(PairOptions(version), identity: identity)
+        pair.run()
+        let failure = try #require(pair.failures[.client])
+        #expect(failure.kind == .oversized)
+        #expect("\(failure)".contains("100 KiB"))
+    }
+
     @Test func `one context serves many threads at once`() async throws {
         let identity = try MintedIdentity()
         let context = try TLSContext.client(ClientTLSConfiguration())

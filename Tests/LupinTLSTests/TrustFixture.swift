@@ -22,6 +22,7 @@ struct TrustSample {
     var presented: [[UInt8]]
     var host = "www.example.com"
     var roots: [Certificate]
+    var anchors = TrustAnchorChoice.configured
     var now = trustNow
     var stapledResponse: [UInt8]?
     var evidence = RevocationEvidence()
@@ -44,9 +45,9 @@ struct TrustSample {
         )
     }
 
-    /// The path to the roots.
+    /// The path to the anchors.
     func path() throws -> Result<[CertificateFacts], TrustProblem> {
-        try trust().path(to: .configured)
+        try trust().path(to: TrustPathDemand(anchors))
     }
 }
 

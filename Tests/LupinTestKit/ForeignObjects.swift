@@ -50,6 +50,17 @@ final class ForeignObjects {
         return unsafe try keep(parsed, EVP_PKEY_free)
     }
 
+    func part(_ part: CertificateBuilder.Extension) throws -> OpaquePointer {
+        // Safety: the extension copies identifier and data.
+        let identifier = unsafe try keep(OBJ_txt2obj(part.identifier, 1), ASN1_OBJECT_free)
+        let data = unsafe try keep(ASN1_OCTET_STRING_new(), ASN1_OCTET_STRING_free)
+        unsafe ASN1_OCTET_STRING_set(data, part.der, Int32(part.der.count))
+        return unsafe try keep(
+            X509_EXTENSION_create_by_OBJ(nil, identifier, part.isCritical ? 1 : 0, data),
+            X509_EXTENSION_free
+        )
+    }
+
     func time(_ seconds: Int64) throws -> UnsafeMutablePointer<ASN1_TIME> {
         unsafe try keep(ASN1_GENERALIZEDTIME_set(nil, Int(seconds)), ASN1_GENERALIZEDTIME_free)
     }

@@ -116,6 +116,57 @@ extension Certificate {
     }
 }
 
+extension Certificate {
+    /// The certificate with other fields than a builder writes, signed anew over SHA-256.
+    ///
+    /// `change` gets the fields of the TBSCertificate (RFC 5280 §4.1), each encoded: version,
+    /// serial number, algorithm, issuer, validity, subject, public key, extensions.
+    package func rewritten(
+        by issuer: PrivateKey,
+        _ change: (inout [[UInt8]]) -> Void
+    ) throws -> Certificate {
+        var outer = DERReader(der)
+        guard let whole = outer.next(tag: 0x30) else { throw MintingFailure() }
+        var parts = DERReader(whole)
+        guard let signed = parts.next(tag: 0x30), let algorithm = parts.next() else {
+            throw MintingFailure()
+        }
+        var fields: [[UInt8]] = []
+        var reader = DERReader(signed)
+        while let field = reader.next() {
+            fields.append(DEREncoding.value(tag: field.tag, Array(field.contents)))
+        }
+        change(&fields)
+        let content = DEREncoding.sequence(fields)
+        let signature = try issuer.signature(of: content)
+        return try Certificate.parse(
+            der: DEREncoding.sequence([
+                content, DEREncoding.value(tag: algorithm.tag, Array(algorithm.contents)),
+                DEREncoding.value(tag: 0x03, [0] + signature),
+            ])
+        )
+    }
+}
+
+extension PrivateKey {
+    /// A signature over SHA-256.
+    fileprivate func signature(of content: [UInt8]) throws -> [UInt8] {
+        let mint = ForeignObjects()
+        // Safety: the objects live as long as `mint`; OpenSSL writes the length that it named.
+        let context = unsafe try mint.keep(EVP_MD_CTX_new(), EVP_MD_CTX_free)
+        let key = unsafe try mint.key(self)
+        var count = 0
+        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
+            unsafe EVP_DigestSign(context, nil, &count, content, content.count) == 1
+        else { throw MintingFailure() }
+        var signature = [UInt8](repeating: 0, count: count)
+        guard unsafe EVP_DigestSign(context, &signature, &count, content, content.count) == 1 else {
+            throw MintingFailure()
+        }
+        return Array(signature.prefix(count))
+    }
+}
+
 /// A directory of PEM files that is gone with the value.
 package final class MintedFiles {
     private let directory: URL

@@ -99,6 +99,8 @@ package struct MintedRevocationList {
     /// Seconds since 1970; nil for none.
     package var nextUpdate: Int64?
     package var extensions: [CertificateBuilder.Extension] = []
+    /// Of the entry of each certificate in `revoked`.
+    package var entryExtensions: [CertificateBuilder.Extension] = []
 
     /// A list an hour old and good for a day.
     package init(_ issuer: MintedAuthority, now: Int64) {
@@ -121,23 +123,17 @@ package struct MintedRevocationList {
         if let nextUpdate { unsafe X509_CRL_set1_nextUpdate(list, try mint.time(nextUpdate)) }
         for certificate in revoked {
             let serial = unsafe X509_get0_serialNumber(try mint.certificate(certificate))
-            unsafe try Self.add(serial, first, to: list)
+            let entry = unsafe try Self.add(serial, first, to: list)
+            for part in entryExtensions {
+                unsafe X509_REVOKED_add_ext(entry, try mint.part(part), -1)
+            }
         }
         for i in 0..<fillers {
             let serial = unsafe try mint.keep(ASN1_INTEGER_new(), ASN1_INTEGER_free)
             unsafe ASN1_INTEGER_set(serial, 1_000_000 + i)
-            unsafe try Self.add(serial, first, to: list)
+            _ = unsafe try Self.add(serial, first, to: list)
         }
-        for part in extensions {
-            let identifier = unsafe try mint.keep(OBJ_txt2obj(part.identifier, 1), ASN1_OBJECT_free)
-            let data = unsafe try mint.keep(ASN1_OCTET_STRING_new(), ASN1_OCTET_STRING_free)
-            unsafe ASN1_OCTET_STRING_set(data, part.der, Int32(part.der.count))
-            let made = unsafe try mint.keep(
-                X509_EXTENSION_create_by_OBJ(nil, identifier, part.isCritical ? 1 : 0, data),
-                X509_EXTENSION_free
-            )
-            unsafe X509_CRL_add_ext(list, made, -1)
-        }
+        for part in extensions { unsafe X509_CRL_add_ext(list, try mint.part(part), -1) }
         unsafe X509_CRL_sort(list)
         guard unsafe X509_CRL_sign(list, try mint.key(issuer.key), EVP_sha256()) > 0 else {
             throw MintingFailure()
@@ -149,7 +145,7 @@ package struct MintedRevocationList {
         _ serial: UnsafePointer<ASN1_INTEGER>?,
         _ time: UnsafeMutablePointer<ASN1_TIME>,
         to list: OpaquePointer
-    ) throws {
+    ) throws -> OpaquePointer {
         // Safety: the entry copies both; the list takes it over.
         guard let entry = unsafe X509_REVOKED_new() else { throw MintingFailure() }
         unsafe X509_REVOKED_set_serialNumber(
@@ -161,5 +157,6 @@ package struct MintedRevocationList {
             unsafe X509_REVOKED_free(entry)
             throw MintingFailure()
         }
+        return unsafe entry
     }
 }

@@ -183,11 +183,31 @@ extension PinnedCertificates {
     }
 
     fileprivate func check(_ trust: some ServerTrust, limit: Int?) throws(TrustProblem) {
-        let path = try trust.path(orSigned: path?.limited(to: limit))
+        let path: [CertificateFacts]
+        do throws(TrustProblem) {
+            path = try trust.path(orSigned: self.path?.limited(to: limit))
+        } catch {
+            throw advised(error, trust, limit)
+        }
         if demandsHost, let problem = trust.nameProblem() { throw problem }
         guard path.contains(where: { encodings.contains($0.encoding) }) else {
             throw TrustProblem(.pin, "No pinned certificate is in the server's path.")
         }
+    }
+}
+
+extension PinnedCertificates {
+    /// The problem of a path to the configured anchors, with the advice that helps if these
+    /// certificates would do as anchors.
+    private func advised(
+        _ problem: TrustProblem,
+        _ trust: some ServerTrust,
+        _ limit: Int?
+    ) -> TrustProblem {
+        let own = TrustPathDemand(.only(encodings), isForHost: demandsHost).limited(to: limit)
+        guard !areAnchors, case .success = trust.path(to: own) else { return problem }
+        let advice = " To trust the policy's certificates as CAs, add self_signed: true."
+        return TrustProblem(problem.kind, problem.sentence + advice)
     }
 }
 
