@@ -8,9 +8,9 @@ package protocol TurnWork: AnyObject {
 
 /// The steps behind a turn's events, in their order.
 ///
-/// A request takes 100 KiB of code, more than a processor's first cache holds. One request after the
-/// other would fetch all of it every time; step by step, the code of a step is fetched once for all
-/// that are ready.
+/// A request takes 100 KiB of code, more than a processor's first cache holds. One request after
+/// the other would fetch all of it every time; step by step, the code of a step is fetched once for
+/// all that are ready.
 package enum TurnStep {
     /// What was received is acted upon.
     case act

@@ -122,11 +122,25 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
         HostileRequest("port 65536", "GET http://127.0.0.1:65536/ HTTP/1.1", host),
         HostileRequest("another scheme", "GET ftp://AUTHORITY/ HTTP/1.1", host),
         HostileRequest("an asterisk for GET", "GET * HTTP/1.1", host),
-        HostileRequest("a byte above ASCII", "GET http://AUTHORITY/é HTTP/1.1", host),
     ]
 }
 
 struct RequestSmugglingTests {
+    @Test func `bytes above ASCII mean for rules and origin what their escapes mean`() async throws
+    {
+        let rules = "rules: [{match: {path: /%C3%A9}, respond: {status: 403}}]"
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    try connection.reply(body: request.target)
+                }
+            }
+            let client = try proxy.client()
+            #expect(try client.get(origin.url("/é")).status == 403)
+            #expect(try client.get(origin.url("/ü?q=日")).bodyText == "/%C3%BC?q=%E6%97%A5")
+        }
+    }
+
     @Test(arguments: HostileRequest.framing + HostileRequest.lines + HostileRequest.targets)
     func `an ambiguous head is refused and nothing goes upstream`(
         request: HostileRequest

@@ -183,7 +183,7 @@ extension Exchange {
         endUpload()
         guard isUnattended, let keeper else { return }
         isUnattended = false
-        let ending = finish()
+        let ending = wrapUp()
         // Written with those of the other exchanges that end in this turn.
         resources.inStep(.record, self)
         keeper.exchangeEnded(self, ending)

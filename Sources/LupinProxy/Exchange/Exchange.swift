@@ -207,9 +207,7 @@ final class Exchange: Rostered {
         } catch {
             await fail(error)
         }
-        let ending = finish()
-        writeRecord()
-        return ending
+        return finish()
     }
 
     private func answer(_ own: OwnAnswer) async throws(LupinError) {

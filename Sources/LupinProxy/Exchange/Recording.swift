@@ -6,8 +6,15 @@ import LupinWire
 extension Exchange: TurnWork {
     func go(_ step: TurnStep) { writeRecord() }
 
-    /// Completes the record and returns what happens to the connection.
+    /// Ends the exchange, writes its record, and returns what happens to the connection.
     func finish() -> Ending {
+        let ending = wrapUp()
+        writeRecord()
+        return ending
+    }
+
+    /// Completes the record, which is still to be written.
+    func wrapUp() -> Ending {
         // Read once: a member that may change is counted whenever it is read.
         let (downstream, lastUpstream) = (downstream, upstream)
         downstream.attach(nil)
@@ -29,7 +36,7 @@ extension Exchange: TurnWork {
     }
 
     /// Hands the record to all who want it: the log above all.
-    func writeRecord() {
+    private func writeRecord() {
         // Moved out: it is handed over without copying its parts.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
