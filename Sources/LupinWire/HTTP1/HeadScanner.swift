@@ -79,25 +79,36 @@ struct HeadScanner {
     private mutating func take(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         let before = fields.storage.count
         if before == 0 {
-            // Kept even if they are refused: the method is among them.
-            defer { fields.storage.appendBulk(bytes.extracting(first: scanned(of: bytes.count))) }
-            try scan(bytes)
-            return scanned(of: bytes.count)
+            do throws(MessageProblem) {
+                try scan(bytes)
+            } catch {
+                // Kept although they are refused: the method is among them.
+                fields.storage.appendBulk(bytes)
+                throw error
+            }
+            let taken = isComplete ? position : bytes.count
+            fields.storage.appendBulk(bytes.extracting(first: taken))
+            return taken
         }
         // One byte more than all limits together: then a limit is exceeded, or the head is
         // complete.
         let room = startLineBytes &+ sectionBytes &+ 1 &- before
         var storage: [UInt8] = []
         swap(&storage, &fields.storage)
-        defer { swap(&storage, &fields.storage) }
         storage.appendBulk(bytes.extracting(first: room))
-        try scan(storage.span)
-        storage.removeLast(storage.count - scanned(of: storage.count))
-        return storage.count - before
+        // Without `defer`, and a question to a method: either would copy the scanner.
+        do throws(MessageProblem) {
+            try scan(storage.span)
+        } catch {
+            swap(&storage, &fields.storage)
+            throw error
+        }
+        let surplus = isComplete ? storage.count - position : 0
+        let taken = storage.count - before - surplus
+        storage.removeLast(surplus)
+        swap(&storage, &fields.storage)
+        return taken
     }
-
-    /// How many of `count` bytes belong to the head.
-    private func scanned(of count: Int) -> Int { isComplete ? position : count }
 
     /// The method of the request under way or refused; nil until the space behind it has come.
     var method: Method? {
