@@ -201,8 +201,9 @@ extension Exchange {
 
     private func callTask(from entry: Entry, because cause: TaskCause) {
         underWay = nil
+        // An exchange that has ended keeps its keeper until its record is written.
+        guard isUnattended, let keeper = keeper.take() else { return }
         isUnattended = false
-        guard let keeper = keeper.take() else { return }
         resources.count(cause)
         keeper.takeUp(self, from: entry)
     }
