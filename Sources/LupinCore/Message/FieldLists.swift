@@ -1,4 +1,5 @@
-// Splits the values of list fields at their commas (RFC 9110 §5.6.1): nothing else does.
+// Splits list fields into members at their commas (RFC 9110 §5.6.1). Directives, entity tags and
+// ranges have readers of their own, for a grammar of their own.
 
 extension FieldSection {
     /// Whether a line of a known field contains the list member `member`; case is ignored.
