@@ -47,6 +47,8 @@ package final class Channel {
     private var token: UInt64 = 0
     // Optimistic until the kernel says EAGAIN.
     var isReadable = true
+    /// The turn of the loop in which a read last left nothing behind.
+    private var turnEmptied = UInt64.max
     private(set) var isWritable = true
     /// Whether the kernel reports when it takes bytes again.
     private var isWatchedForRoom = false
@@ -198,7 +200,7 @@ package final class Channel {
         if result > 0 {
             if buffer === input { received &+= UInt64(result) }
             // A short read emptied the socket: EPOLLRDHUP reports an end after it.
-            if result < room && !hungUp { isReadable = false }
+            if result < room && !hungUp { noteEmpty() }
             return .bytes
         }
         if result == 0 {
@@ -207,13 +209,25 @@ package final class Channel {
             return .end
         }
         if result == -Int(EAGAIN) {
-            isReadable = false
+            noteEmpty()
             return .blocked
         }
         // The next read must see the reset too.
         isReset = true
         throw SystemError(code: Int32(-result))
     }
+
+    @inline(__always)
+    private func noteEmpty() {
+        isReadable = false
+        turnEmptied = loop.turn
+    }
+
+    /// Whether a read in this turn of the loop left nothing behind.
+    ///
+    /// What came since then is as little known as what comes a moment later: to ask the kernel
+    /// again would tell next to nothing.
+    package var wasEmptiedInThisTurn: Bool { turnEmptied == loop.turn }
 
     /// Whether an idle connection is quiet, as it must be: nothing to read, not closed.
     ///

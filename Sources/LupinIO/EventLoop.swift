@@ -10,6 +10,8 @@ package final class EventLoop {
     package let clock: LoopClock
 
     private var time: UInt64
+    /// Counts the batches of events.
+    private(set) var turn: UInt64 = 0
     let poller: Poller
     private let wheel: TimerWheel
     private var entries: [Entry] = []
@@ -68,6 +70,7 @@ package final class EventLoop {
             if hasDeparting { runDeparting() }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
+            turn &+= 1
             dispatch(count, areOutgoing: true)
             dispatch(count, areOutgoing: false)
             if hasSteps { runSteps() }

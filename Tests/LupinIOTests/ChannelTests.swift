@@ -156,6 +156,23 @@ struct ChannelTests {
         }
     }
 
+    @Test func `a channel knows whether a read of this turn has emptied it`() async throws {
+        try await LoopFixture.run { fixture in
+            let (channel, peer) = try fixture.connectedPair()
+            defer { channel.close() }
+            try peer.send("x")
+            await fixture.settle()
+            #expect(!channel.wasEmptiedInThisTurn)
+            #expect(try channel.receive() == .bytes)
+            #expect(channel.wasEmptiedInThisTurn)
+            _ = channel.take(1)
+            await fixture.settle()
+            #expect(!channel.wasEmptiedInThisTurn)
+            #expect(channel.isQuiet(asksKernel: true))
+            #expect(channel.wasEmptiedInThisTurn)
+        }
+    }
+
     // MARK: The end
 
     @Test func `whoever reads behind a reset is told of it too`() async throws {

@@ -16,6 +16,8 @@ public struct FieldSection: Sendable {
         /// Whether the line in `storage` is `name: value CRLF` exactly, so it can be sent
         /// unchanged.
         @usableFromInline package var isContiguous = false
+        /// Whether no table of HTTP/2 may keep the line on its way (RFC 7541 §7.1.3).
+        @usableFromInline package var isNeverIndexed = false
 
         @inlinable @inline(__always)
         package init(name: ByteRange, value: ByteRange, known: FieldName, isContiguous: Bool) {

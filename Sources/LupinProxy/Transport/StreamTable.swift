@@ -11,6 +11,8 @@ package struct StreamTable<Value: AnyObject> {
     }
 
     private var places: [Place]
+    /// How many values stand behind the place that their number wants.
+    private var displaced = 0
     package private(set) var count = 0
 
     package init() { places = Array(repeating: Place(), count: 8) }
@@ -44,16 +46,19 @@ package struct StreamTable<Value: AnyObject> {
         while places[i].value != nil, places[i].id != id { i = next(i) }
         guard let removed = places[i].value else { return nil }
         places[i].value = nil
+        if home(of: id) != i { displaced -= 1 }
         count -= 1
-        // Values behind it may stand there because its place was taken.
-        i = next(i)
-        while places[i].value != nil {
+        // Values behind it may stand there because its place was taken; streams that are opened in
+        // turn fill long runs, in which none does.
+        while displaced > 0 {
+            i = next(i)
+            guard places[i].value != nil else { break }
             let place = places[i]
             if home(of: place.id) != i {
                 places[i].value = nil
+                displaced -= 1
                 put(place)
             }
-            i = next(i)
         }
         return removed
     }
@@ -64,12 +69,14 @@ package struct StreamTable<Value: AnyObject> {
     private mutating func put(_ place: Place) {
         var i = home(of: place.id)
         while places[i].value != nil { i = next(i) }
+        if home(of: place.id) != i { displaced += 1 }
         places[i] = place
     }
 
     private mutating func grow() {
         let former = places
         places = Array(repeating: Place(), count: 2 * former.count)
+        displaced = 0
         for place in former where place.value != nil { put(place) }
     }
 }

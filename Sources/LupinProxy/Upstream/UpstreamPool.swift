@@ -56,8 +56,10 @@ final class UpstreamPool {
         while let connection = shelf.top.take() {
             shelf.top = connection.below.take()
             // The socket itself is read, since no event may have told of bytes yet: they would be
-            // taken for the response (RFC 9112 §9.2), or the request would be lost.
-            if connection.isQuiet(asksKernel: true) {
+            // taken for the response (RFC 9112 §9.2), or the request would be lost. One whose
+            // response ended in this turn has just been read.
+            let isKnown = connection.channel.wasEmptiedInThisTurn
+            if connection.isQuiet(asksKernel: !isKnown) {
                 connection.isReused = true
                 return connection
             }

@@ -65,12 +65,13 @@ enum HTTP2Callbacks {
             nameCount,
             value,
             valueCount,
-            _,
+            flags,
             me in
             unsafe HTTP2Callbacks.with(me) {
                 unsafe $0.header(
                     Span(_unsafeStart: name.unsafelyUnwrapped, count: nameCount),
-                    Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount)
+                    Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount),
+                    flags: flags
                 )
             }
             return 0

@@ -230,7 +230,7 @@ package final class HTTP2Connection {
             // Safety: the frame that nghttp2 lends is copied before its next call.
             let count = unsafe nghttp2_session_mem_send(session, &data)
             guard count > 0, let data = unsafe data else { break }
-            unsafe output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
+            unsafe output.appendBulk(Span(_unsafeStart: data, count: count))
         }
         unsafe swap(&bytes, &output)
     }

@@ -22,6 +22,7 @@ final class HTTP2FieldWriter {
     // Safety: allocated and freed here, and lent inside `write` only.
     private var pairs: UnsafeMutableBufferPointer<nghttp2_nv>
     private var text: UnsafeMutableBufferPointer<UInt8>
+    private let sent = RepeatedFields()
 
     init() {
         unsafe pairs = .allocate(capacity: 64)
@@ -130,7 +131,12 @@ final class HTTP2FieldWriter {
         // Safety: the block is used inside the closure only, and its pairs' targets are copied
         // before `submit` returns, by nghttp2 or by a prepared head.
         return unsafe fields.storage.withUnsafeBufferPointer { stored in
-            var block = unsafe HeaderBlock(pairs: pairs, text: text, stored: stored)
+            var block = unsafe HeaderBlock(
+                pairs: pairs,
+                text: text,
+                stored: stored,
+                sent: sent
+            )
             fill(&block)
             return unsafe submit(UnsafeBufferPointer(rebasing: pairs[..<block.count]))
         }
@@ -144,6 +150,7 @@ private struct HeaderBlock: ~Copyable {
     /// Bytes that are neither in the fields nor constants.
     private let text: UnsafeMutableBufferPointer<UInt8>
     private let stored: UnsafeBufferPointer<UInt8>
+    private let sent: RepeatedFields
     private(set) var count = 0
     private var used = 0
 
@@ -155,8 +162,10 @@ private struct HeaderBlock: ~Copyable {
     init(
         pairs: UnsafeMutableBufferPointer<nghttp2_nv>,
         text: UnsafeMutableBufferPointer<UInt8>,
-        stored: UnsafeBufferPointer<UInt8>
+        stored: UnsafeBufferPointer<UInt8>,
+        sent: RepeatedFields
     ) {
+        self.sent = sent
         unsafe self.pairs = pairs
         unsafe self.text = text
         unsafe self.stored = stored
@@ -178,9 +187,16 @@ private struct HeaderBlock: ~Copyable {
             {
                 continue
             }
+            // What came without a place in a table goes on without one (RFC 7541 §6.2.3).
             let isSecret =
-                Self.secrets.contains(line.known)
+                line.isNeverIndexed || Self.secrets.contains(line.known)
                 || (line.known == .cookie && line.value.range.count < Self.shortCookieBytes)
+            let isIndexed =
+                !isSecret
+                && sent.note(
+                    storage.extracting(line.name.range),
+                    storage.extracting(line.value.range)
+                )
             guard let base = unsafe stored.baseAddress else { return }
             // Safety: the ranges lie in the fields' storage.
             unsafe append(
@@ -188,7 +204,7 @@ private struct HeaderBlock: ~Copyable {
                 line.name.range.count,
                 base + line.value.lowerBound,
                 line.value.range.count,
-                isSecret: isSecret
+                isIndexed: isIndexed
             )
         }
     }
@@ -274,10 +290,10 @@ private struct HeaderBlock: ~Copyable {
         _ nameCount: Int,
         _ value: UnsafePointer<UInt8>,
         _ valueCount: Int,
-        isSecret: Bool = false
+        isIndexed: Bool = true
     ) {
         precondition(unsafe count < pairs.count, "a block has more fields than were counted")
-        let flags = isSecret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
+        let flags = isIndexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
         // Safety: nghttp2 writes through neither pointer.
         unsafe pairs[count] = nghttp2_nv(
             name: UnsafeMutablePointer(mutating: name),

@@ -12,6 +12,8 @@ final class HTTP2HeadReader {
     @exclusivity(unchecked) private var fields = FieldSection()
     /// The parts of Cookie, joined as in HTTP/1.1 (RFC 9113 §8.2.3).
     @exclusivity(unchecked) private var cookie: [UInt8] = []
+    /// Whether a part of it must be in no table.
+    private var hasSecretCookie = false
     /// Memory of unused fields, for heads that arrive together.
     @exclusivity(unchecked) private var spares: [FieldSection] = []
     @exclusivity(unchecked) private var pseudo = PseudoFields()
@@ -59,6 +61,7 @@ final class HTTP2HeadReader {
             }
         }
         if unsafe !cookie.isEmpty { unsafe cookie.removeAll(keepingCapacity: true) }
+        hasSecretCookie = false
         unsafe pseudo = PseudoFields()
         listBytes = 0
         fieldCount = 0
@@ -78,7 +81,8 @@ final class HTTP2HeadReader {
         unsafe spares.append(fields)
     }
 
-    func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+    /// Adds a field; `isNeverIndexed` is what its representation says (RFC 7541 §6.2.3).
+    func add(_ name: Span<UInt8>, _ value: Span<UInt8>, isNeverIndexed: Bool = false) {
         listBytes += name.count + value.count + 32
         let bytesMax = isTrailers ? limits.trailerBytes : limits.headerBytes
         if listBytes > bytesMax {
@@ -95,9 +99,11 @@ final class HTTP2HeadReader {
                 unsafe cookie.append(contentsOf: [0x3B, 0x20])
             }
             unsafe cookie.appendBulk(value)
+            if isNeverIndexed { hasSecretCookie = true }
         } else {
             fieldCount += 1
             unsafe fields.addLine(name, value, known)
+            if isNeverIndexed { unsafe fields.markNeverIndexed() }
         }
         if fieldCount > limits.headerFields { problem = MessageProblem(side, .tooManyFields) }
     }
@@ -129,6 +135,7 @@ final class HTTP2HeadReader {
         if unsafe !cookie.isEmpty {
             let (name, joined) = unsafe (cookieName, cookie)
             unsafe fields.addLine(name.span, joined.span, .cookie)
+            if hasSecretCookie { unsafe fields.markNeverIndexed() }
         }
         var taken = FieldSection()
         unsafe swap(&taken, &fields)
@@ -313,6 +320,11 @@ extension FieldSection {
                 isContiguous: true
             )
         )
+    }
+
+    /// Marks the last line.
+    fileprivate mutating func markNeverIndexed() {
+        lines[lines.count - 1].isNeverIndexed = true
     }
 
     fileprivate mutating func store(_ bytes: Span<UInt8>) -> ByteRange {

@@ -82,8 +82,9 @@ extension HTTP2Connection {
     }
 
     /// Handles a field of the head in progress.
-    func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
-        reader.add(name, value)
+    func header(_ name: Span<UInt8>, _ value: Span<UInt8>, flags: UInt8) {
+        let isNeverIndexed = UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0
+        reader.add(name, value, isNeverIndexed: isNeverIndexed)
         if reader.isBomb { terminate(.enhanceYourCalm) }
     }
 
@@ -268,12 +269,10 @@ extension HTTP2Connection {
 
     /// Writes a DATA frame: nghttp2's header, and the payload that `push` got.
     func writePayload(_ header: UnsafePointer<UInt8>, _ count: Int) {
-        unsafe output.append(contentsOf: UnsafeBufferPointer(start: header, count: 9))
+        // Safety: nghttp2 lends the nine bytes; `readPayload` has promised no more than there is.
+        unsafe output.appendBulk(Span(_unsafeStart: header, count: 9))
         if count > 0, let base = unsafe outgoing.base {
-            // Safety: `readPayload` has promised no more than there is.
-            unsafe output.append(
-                contentsOf: UnsafeBufferPointer(start: base + outgoing.taken, count: count)
-            )
+            unsafe output.appendBulk(Span(_unsafeStart: base + outgoing.taken, count: count))
         }
         unsafe outgoing.taken += count
         hasMoved = true

@@ -56,26 +56,85 @@ struct HTTP2FieldWriterTests {
         #expect(text.hasSuffix("| x-mixed-case: VaLuE"))
     }
 
-    /// Bytes that the second of two equal requests takes.
-    private func bytesOfSecond(_ name: String, _ value: String) -> Int {
+    /// Bytes that each of several requests with one field takes.
+    private func bytes(_ name: String, _ values: [String]) -> [Int] {
         let client = HTTP2Connection(.client, .standard)
-        for _ in 0..<2 {
+        _ = client.drained()
+        return values.map { value in
             _ = client.ask(RequestHead(.get, "/", [(name, value)]))
-            if client.streamsLeft > 0, client.openStreams == 1 { _ = client.drained() }
+            return client.drained().count
         }
-        return client.drained().count
+    }
+
+    /// Bytes that the third of equal requests takes: the second one fills the table.
+    private func bytesOfThird(_ name: String, _ value: String) -> Int {
+        bytes(name, [value, value, value])[2]
     }
 
     @Test(arguments: ["Authorization", "Proxy-Authorization", "Cookie"])
-    func `secrets are in no table, so a second request is as long as the first`(name: String) {
+    func `secrets are in no table, so a third request is as long as the first`(name: String) {
         let value = "se=0123456789abcde"
-        let plain = bytesOfSecond("X-Plain-Field", value)
-        #expect(bytesOfSecond(name, value) > plain + 10)
+        let plain = bytesOfThird("X-Plain-Field", value)
+        #expect(bytesOfThird(name, value) > plain + 10)
+    }
+
+    @Test func `a field gets a place in the table when it is sent again`() {
+        let value = "0123456789abcdef0123456789abcdef"
+        let same = bytes("X-Field", Array(repeating: value, count: 4))
+        #expect(same[2] < same[0] - 20)
+        #expect(same[3] == same[2])
+        // Two values in turn both get one.
+        let other = String(value.reversed())
+        let turns = bytes("X-Field", [value, other, value, other, value, other])
+        #expect(turns[4] < turns[0] - 20)
+        #expect(turns[5] == turns[4])
+    }
+
+    @Test func `what is different each time leaves what repeats in its place`() {
+        let client = HTTP2Connection(.client, .standard)
+        let tenant = ("X-Tenant", "0123456789abcdef0123456789abcdef")
+        // The table has room for some 60 IDs.
+        let counts = (0..<300).map { i in
+            let id = ("X-Request-Id", String(repeating: "\(100 + i)", count: 9))
+            _ = client.ask(RequestHead(.get, "/", [tenant, id]))
+            return client.drained().count
+        }
+        #expect(counts[299] < counts[1] - 20)
+        #expect(counts[299] == counts[298])
+    }
+
+    @Test func `a field that came without a place in a table goes on without one`() throws {
+        var head = RequestHead(
+            .get,
+            "/",
+            [("X-Plan", "a plan that nobody may guess"), ("X-Open", "a word"), ("Cookie", "a=1")]
+        )
+        head.fields.lines[0].isNeverIndexed = true
+        let server = HTTP2Connection(.server, .standard)
+        let sender = HTTP2Connection(.client, .standard)
+        // The second time, what may have a place in the table gets one.
+        _ = sender.submit(head, options)
+        _ = sender.submit(head, options)
+        try server.receive(sender.drained().span, now: 0)
+        var received: [RequestHead] = []
+        while let event = server.nextEvent() {
+            if case .request(_, let request, _) = event { received.append(request.head) }
+        }
+        let read = try #require(received.last)
+        #expect(read.fields.lines.map(\.isNeverIndexed) == [true, false, true])
+        // However often it is sent.
+        let client = HTTP2Connection(.client, .standard)
+        let counts = (0..<4).map { _ in
+            _ = client.submit(read, options)
+            return client.drained().count
+        }
+        let plain = bytes("X-Open", Array(repeating: "a word", count: 4))
+        #expect(counts[3] > plain[3] + 30)
     }
 
     @Test func `a long cookie may be kept`() {
         let value = "session=0123456789abcdef0123456789abcdef"
-        #expect(bytesOfSecond("Cookie", value) == bytesOfSecond("X-Plain-Field", value))
+        #expect(bytesOfThird("Cookie", value) == bytesOfThird("X-Plain-Field", value))
     }
 
     @Test func `a response says its length and no framing`() {
