@@ -24,12 +24,18 @@ extension FieldSection {
             return self
         }
         var copy = FieldSection()
+        // Once, instead of several times while they grow; the answer's length is added later.
+        copy.lines.reserveCapacity(lines.count + 1)
+        copy.storage.reserveCapacity(storage.count + Self.lengthLineMax)
         for line in lines where !isExcluded(line, excluded, keepsCookies) {
             copy.append(line, of: self)
         }
         if copy.first(.date) == nil { copy.add(name: "Date", value: HTTPDate.text(receivedAt)) }
         return copy
     }
+
+    /// Room for a Content-Length, and for the little that differs in how lines are written.
+    private static let lengthLineMax = 64
 
     /// The fields of an answer that is the whole of a response with these stored fields and this
     /// status, except Age.

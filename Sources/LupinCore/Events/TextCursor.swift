@@ -40,28 +40,8 @@ struct TextCursor: ~Copyable, ~Escapable {
             }
             return store(word.littleEndian, kept: bytes.count)
         }
-        // There is room for all of them, so each store is checked against the memory only.
-        let start = count
+        memory.store(copyOf: bytes, at: count)
         count &+= bytes.count
-        var i = 0
-        while bytes.count &- i > 32 {
-            let piece = bytes.extracting(i..<(i &+ 32))
-            let words = SIMD4(
-                piece.word(at: 0).littleEndian,
-                piece.word(at: 8).littleEndian,
-                piece.word(at: 16).littleEndian,
-                piece.word(at: 24).littleEndian
-            )
-            memory.storeBytes(of: words, toByteOffset: start &+ i, as: SIMD4<UInt64>.self)
-            i &+= 32
-        }
-        while bytes.count &- i > 8 {
-            put(bytes.word(at: i), at: start &+ i)
-            i &+= 8
-        }
-        // The last word overlaps the one before, so that it ends with the bytes.
-        let last = bytes.count &- 8
-        put(bytes.word(at: last), at: start &+ last)
     }
 
     mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
@@ -92,10 +72,6 @@ struct TextCursor: ~Copyable, ~Escapable {
     /// Appends the first `kept` bytes of `word`, the lowest first.
     @inline(__always) private mutating func append(word: UInt64, kept: Int) {
         store(word.littleEndian, kept: kept)
-    }
-
-    @inline(__always) private mutating func put(_ word: UInt64, at place: Int) {
-        memory.storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt64.self)
     }
 
     @inline(__always) private mutating func store<Block: BitwiseCopyable>(

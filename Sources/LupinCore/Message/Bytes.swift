@@ -200,7 +200,50 @@ extension Array where Element == UInt8 {
 
 extension OutputSpan where Element == UInt8 {
     /// Appends a copy of `bytes`.
-    @inlinable package mutating func append(copying bytes: Span<UInt8>) {
-        for i in bytes.indices { append(bytes[i]) }
+    package mutating func append(copying bytes: Span<UInt8>) {
+        guard bytes.count >= 8 else {
+            for i in bytes.indices { append(bytes[i]) }
+            return
+        }
+        let start = count
+        append(repeating: 0, count: bytes.count)
+        var span = mutableSpan
+        // Not `mutableBytes`, which counts as unsafe because it serves other element types too.
+        var memory = MutableRawSpan(_elements: &span)
+        memory.store(copyOf: bytes, at: start)
+    }
+}
+
+extension MutableRawSpan {
+    /// Stores a copy of eight bytes or more, in words instead of bytes.
+    ///
+    /// The caller has checked that there is room for all of them: each store is checked against the
+    /// memory only.
+    @inline(__always)
+    mutating func store(copyOf bytes: Span<UInt8>, at start: Int) {
+        var i = 0
+        while bytes.count &- i > 32 {
+            let piece = bytes.extracting(i..<(i &+ 32))
+            let words = SIMD4(
+                piece.word(at: 0).littleEndian,
+                piece.word(at: 8).littleEndian,
+                piece.word(at: 16).littleEndian,
+                piece.word(at: 24).littleEndian
+            )
+            storeBytes(of: words, toByteOffset: start &+ i, as: SIMD4<UInt64>.self)
+            i &+= 32
+        }
+        while bytes.count &- i > 8 {
+            store(bytes.word(at: i), at: start &+ i)
+            i &+= 8
+        }
+        // The last word overlaps the one before, so that it ends with the bytes.
+        let last = bytes.count &- 8
+        store(bytes.word(at: last), at: start &+ last)
+    }
+
+    @inline(__always)
+    private mutating func store(_ word: UInt64, at place: Int) {
+        storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt64.self)
     }
 }

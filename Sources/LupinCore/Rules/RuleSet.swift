@@ -102,7 +102,9 @@ package struct RuleSet: Sendable {
         _ subject: MatchSubject,
         _ facts: inout SubjectFacts
     ) -> Bool {
-        for match in rules[rule].matches where match.holds(for: subject, &facts) { return true }
+        let matches = rules[rule].matches
+        // By index: a loop over the elements would copy each.
+        for i in matches.indices where matches[i].holds(for: subject, &facts) { return true }
         return false
     }
 

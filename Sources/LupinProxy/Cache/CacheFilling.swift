@@ -57,7 +57,7 @@ extension Exchange {
     /// use to them.
     private func invite(_ storing: Storing, _ use: CacheUse) {
         guard let flight = use.flight else { return }
-        let facts = storing.facts(use, HeldContent(complete: storing.length ?? 0))
+        let facts = storing.announced ?? storing.facts(use, HeldContent(complete: 0))
         guard facts.answersOthers(policy: use.policy, nowUs: storing.responseTimeUs) else {
             return land(use, .released, isAlone: true)
         }
@@ -74,18 +74,16 @@ extension Exchange {
     ) -> Storing {
         let settings = snapshot.settings.cacheStore
         let now = resources.wallNow
+        let facts = StoredResponse(
+            head,
+            vary: vary,
+            content: HeldContent(complete: length ?? 0),
+            policy: use.policy,
+            requestTimeUs: use.requestTimeUs,
+            responseTimeUs: now
+        )
         var disk = resources.shared.responses.disk
-        if disk != nil {
-            let facts = StoredResponse(
-                head,
-                vary: vary,
-                content: HeldContent(complete: 0),
-                policy: use.policy,
-                requestTimeUs: use.requestTimeUs,
-                responseTimeUs: now
-            )
-            if !mayLieOnDisk(facts, use) { disk = nil }
-        }
+        if disk != nil, !mayLieOnDisk(facts, use) { disk = nil }
         let room = GrowingBody.Room(
             memoryBytes: settings.memoryBytes == 0 && disk != nil
                 ? 0 : UInt64(settings.objectBytesMax),
@@ -98,7 +96,8 @@ extension Exchange {
             room: room,
             body: GrowingBody(room, expecting: length),
             length: length,
-            part: nil
+            part: nil,
+            announced: facts
         )
     }
 
@@ -268,7 +267,7 @@ extension Exchange {
             let isKept = content.map { keep($0, as: part, storing, use) } ?? false
             land(use, isKept ? .landed : .released, isAlone: !isKept)
         } else if content != nil || body.isInFile {
-            let facts = storing.facts(use, HeldContent(complete: body.count))
+            let facts = storing.wholeFacts(use)
             let response = resources.shared.responses.insert(
                 use.key,
                 use.variance,
@@ -330,6 +329,14 @@ struct Storing {
     let length: UInt64?
     /// The range of the whole that it holds; nil when it is whole.
     let part: ContentRange?
+    /// The facts of the whole response as its head announced it; nil for a part.
+    var announced: StoredResponse?
+
+    /// The facts of the whole response when all of its body has come.
+    func wholeFacts(_ use: CacheUse) -> StoredResponse {
+        if let announced, length == body.count { return announced }
+        return facts(use, HeldContent(complete: body.count))
+    }
 
     func facts(_ use: CacheUse, _ content: HeldContent) -> StoredResponse {
         StoredResponse(

@@ -9,15 +9,7 @@ extension Exchange {
         _ planned: PlannedCache,
         to target: KnownTarget
     ) async throws(LupinError) {
-        let base: AdaptedRequest
-        if let plain = try unadapted(for: target) {
-            base = plain
-        } else {
-            base = try await adaptSteps(for: target)
-        }
-        // The owner of the responses matters even where every client may use the credentials.
-        if !planned.policy.isShared { cacheOwner = await clientUser() }
-        let use = cacheUse(planned, base)
+        let use = try await preparedUse(planned, to: target)
         caching = use
         let store = resources.shared.responses
         if let reason = use.asked.bypass {
@@ -55,6 +47,23 @@ extension Exchange {
         }
         if use.shared == nil, try await answerFromOthers(use, to: target) { return }
         try await forward(use, to: target)
+    }
+
+    /// The use of the cache: the one that was prepared before there was a task, or a new one.
+    private func preparedUse(
+        _ planned: PlannedCache,
+        to target: KnownTarget
+    ) async throws(LupinError) -> CacheUse {
+        if let prepared = prepared.take() { return prepared }
+        let base: AdaptedRequest
+        if let plain = try unadapted(for: target) {
+            base = plain
+        } else {
+            base = try await adaptSteps(for: target)
+        }
+        // The owner of the responses matters even where every client may use the credentials.
+        if !planned.policy.isShared { cacheOwner = await clientUser() }
+        return cacheUse(planned, base)
     }
 
     /// Serves the response that another machine stored, or is fetching; one fetch at a time for all

@@ -31,15 +31,23 @@ extension Exchange {
             cacheOwner = user
         }
         let use = cacheUse(planned, base)
+        guard let (cached, content, ttl) = freshInMemory(use) else {
+            if goesAsItCame { prepared = use }
+            return nil
+        }
+        caching = use
+        use.status = .hit(ttl: ttl)
+        return try open(cached, .memory(content), as: served(cached, use), use)
+    }
+
+    private func freshInMemory(_ use: CacheUse) -> (CachedResponse, StoredContent, ttl: Int64)? {
         guard use.asked.bypass == nil else { return nil }
         use.look(in: resources.shared.responses)
         guard let selected = use.selected else { return nil }
         let cached = use.candidates[selected]
-        let decision = cached.reuse(for: use.asked, by: planned, nowUs: resources.wallNow)
+        let decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
-        caching = use
-        use.status = .hit(ttl: ttl)
-        return try open(cached, .memory(content), as: served(cached, use), use)
+        return (cached, content, ttl)
     }
 
     private func open(

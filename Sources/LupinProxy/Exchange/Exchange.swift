@@ -92,6 +92,8 @@ final class Exchange: Rostered {
     var download: BodyRelay?
     /// The use of the cache; nil when there is none.
     var caching: CacheUse?
+    /// The use of the cache by a request as it came, which memory could not answer at once.
+    var prepared: CacheUse?
     /// The origin's side of a response that is stored while it is delivered.
     var filling: BodyRelay?
     /// The download does not come directly from upstream.
