@@ -18,7 +18,8 @@ enum PackedBodies {
             for text in [body.truncated, body.type, body.coding, body.withheld] {
                 bytes.append(packed: text.utf8Span.span)
             }
-            bytes.append(packed: body.content.span)
+            bytes.append(packed: body.content.count)
+            bytes += body.content
         }
         return bytes
     }

@@ -43,7 +43,11 @@ package struct BodyMask {
         into output: inout [UInt8]
     ) {
         if isGivenUp { return }
-        if held.isEmpty { held = bytes } else { held += bytes }
+        if held.isEmpty {
+            held = bytes
+        } else if !bytes.isEmpty {
+            held += bytes
+        }
         if isCut { dropCutEscape() }
         if isLast || held.count >= Self.stepBytes + reach {
             let cut = isLast ? held.count : held.count - reach

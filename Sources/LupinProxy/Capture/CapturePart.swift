@@ -25,6 +25,8 @@ final class CapturePart: Sendable {
     final class End: Sendable {
         /// With the fields of both heads.
         let record: ExchangeRecord
+        /// The line of the log; empty where that has none in JSON.
+        let line: [UInt8]
         /// The request as it went to the origin; nil if none did.
         let sent: RequestHead?
         /// The response as the origin sent it; nil if none came.
@@ -34,11 +36,13 @@ final class CapturePart: Sendable {
 
         init(
             record: consuming ExchangeRecord,
+            line: [UInt8],
             sent: RequestHead?,
             received: ResponseHead?,
             counts: BySide<CapturedCount?>
         ) {
             self.record = record
+            self.line = line
             self.sent = sent
             self.received = received
             self.counts = counts

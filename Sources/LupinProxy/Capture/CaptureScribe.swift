@@ -269,10 +269,13 @@ private final class ExchangeDraft {
         row.method = record.request?.method.token ?? ""
         row.status = Int(record.response?.status ?? 0)
         row.duration = record.timing.total ?? 0
-        var line = JSONLine(capacity: Self.lineBytes)
-        format.appendJSON(record, dropped: 0, to: &line)
-        if line.bytes.last == 0x0A { line.bytes.removeLast() }
-        row.line = line.bytes
+        row.line = end.line
+        if row.line.isEmpty {
+            var line = JSONLine(capacity: Self.lineBytes)
+            format.appendJSON(record, dropped: 0, to: &line)
+            if line.bytes.last == 0x0A { line.bytes.removeLast() }
+            row.line = line.bytes
+        }
         let heads = PackedHeads(
             request: record.request,
             sent: end.sent,

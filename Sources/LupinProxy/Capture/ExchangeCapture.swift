@@ -128,11 +128,12 @@ final class ExchangeCapture {
         return part
     }
 
-    /// Hands over the record.
-    func end(_ record: borrowing ExchangeRecord, sent: RequestHead?) {
-        let size = CapturePart.endSize(record, sent, received)
+    /// Hands over the record, and its line where the log has one.
+    func end(_ record: borrowing ExchangeRecord, _ line: [UInt8], sent: RequestHead?) {
+        let size = CapturePart.endSize(record, sent, received) + line.count
         let end = CapturePart.End(
             record: copy record,
+            line: line,
             sent: sent,
             received: received,
             counts: counts
