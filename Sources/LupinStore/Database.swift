@@ -210,6 +210,8 @@ package final class Database {
 package final class Statement {
     // Safety: the handle is valid until the end of the object.
     private let handle: OpaquePointer
+    /// The texts that are bound, by their place from 1 on: rows in a row often have the same.
+    private var texts: [String] = []
 
     init(owning handle: OpaquePointer) { unsafe self.handle = handle }
 
@@ -224,6 +226,7 @@ package final class Statement {
     func dropArguments() {
         reset()
         unsafe sqlite3_clear_bindings(handle)
+        texts.removeAll(keepingCapacity: true)
     }
 
     func bind(_ number: Int64, at place: Int32) -> Int32 {
@@ -239,6 +242,15 @@ package final class Statement {
                 unsafe sqlite_bind_text(handle, place, $0.baseAddress, Int32($0.count))
             }
         }
+    }
+
+    /// Binds a text, unless it is bound there already.
+    fileprivate func bind(news text: String, at place: Int32) -> Int32 {
+        while texts.count <= Int(place) { texts.append("") }
+        // An empty one may not be bound yet.
+        if !text.isEmpty, texts[Int(place)] == text { return SQLITE_OK }
+        texts[Int(place)] = text
+        return bind(text, at: place)
     }
 
     func bind(_ bytes: [UInt8], at place: Int32) -> Int32 {
@@ -290,7 +302,7 @@ struct Arguments {
 
     mutating func add(_ isTrue: Bool) { add(isTrue ? 1 : 0 as Int64) }
 
-    mutating func add(_ text: String) { note(statement.bind(text, at: next())) }
+    mutating func add(_ text: String) { note(statement.bind(news: text, at: next())) }
 
     /// Runs the statement with the values of a list as its last arguments, which are not copied.
     fileprivate mutating func step<let count: Int>(

@@ -34,22 +34,43 @@ package struct PackedHeads: Sendable {
 
     /// The bytes to keep.
     package func bytes(_ redactor: Redactor) -> [UInt8] {
+        Self.bytes(
+            request: request,
+            sent: sent,
+            received: received,
+            response: response,
+            redactor
+        )
+    }
+
+    /// The bytes to keep of these heads, which are not copied for it.
+    package static func bytes(
+        request: RequestHead?,
+        sent: RequestHead?,
+        received: ResponseHead?,
+        response: ResponseHead?,
+        _ redactor: Redactor
+    ) -> [UInt8] {
+        // More only where marks are longer than what they hide.
+        let size =
+            size(request?.fields) + size(sent?.fields) + size(received?.fields)
+            + size(response?.fields)
         var output: [UInt8] = []
         output.appendText(about: size) { cursor in
             if let request {
-                Self.add(request, .request, redactor, skipsHopByHop: false, to: &cursor)
+                add(request, .request, redactor, skipsHopByHop: false, to: &cursor)
             }
             if let sent {
                 if let request, sent.isAlike(request) {
-                    Self.add(rest: sent.fields, .sent, to: &cursor)
+                    add(rest: sent.fields, .sent, to: &cursor)
                 } else {
-                    Self.add(sent, .sent, redactor, skipsHopByHop: true, to: &cursor)
+                    add(sent, .sent, redactor, skipsHopByHop: true, to: &cursor)
                 }
             }
-            if let received { Self.add(received, .received, redactor, to: &cursor) }
+            if let received { add(received, .received, redactor, to: &cursor) }
             if let response {
                 if let received, response.isAlike(received), received.fields.isAllForwarded {
-                    Self.add(rest: response.fields, .response, to: &cursor)
+                    add(rest: response.fields, .response, to: &cursor)
                 } else {
                     Self.add(response, .response, redactor, to: &cursor)
                 }
@@ -69,12 +90,6 @@ package struct PackedHeads: Sendable {
             cursor.append(packed: i + 1)
         }
         cursor.append(0 as UInt8)
-    }
-
-    /// How many bytes they take, about: more only where marks are longer than what they hide.
-    private var size: Int {
-        Self.size(request?.fields) + Self.size(sent?.fields) + Self.size(received?.fields)
-            + Self.size(response?.fields)
     }
 
     private static func size(_ fields: FieldSection?) -> Int {

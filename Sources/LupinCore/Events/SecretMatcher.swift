@@ -93,8 +93,8 @@ package struct SecretMatcher: Sendable {
         }
     }
 
-    /// Adds the words that begin at the first places of a pattern, and sees to it that each of those
-    /// that are looked for is in it.
+    /// Adds the words that begin at the first places of a pattern, and sees to it that no stride
+    /// leads past all of those.
     private mutating func insertInner(_ entry: Entry, _ text: Span<UInt8>) {
         let length = length(of: entry)
         stride = max(1, min(stride, length - 3))

@@ -81,8 +81,8 @@ enum SecretPattern: Sendable {
         return true
     }
 
-    /// Returns the words of the first four characters, the first lowest, in either alphabet or case;
-    /// nil when there are fewer than four.
+    /// Returns the words of the first four characters, the first lowest, in either alphabet or
+    /// case; nil when there are fewer than four.
     func beginnings(of secret: Span<UInt8>) -> (UInt32, UInt32)? {
         guard length(count: secret.count) >= 4 else { return nil }
         var words: (UInt32, UInt32) = (0, 0)
