@@ -14,3 +14,10 @@ static inline int sqlite_bind_blob(
     if (count == 0) return sqlite3_bind_zeroblob(statement, place, 0);
     return sqlite3_bind_blob(statement, place, bytes, count, SQLITE_TRANSIENT);
 }
+
+/// SQLite reads the bytes where they are, until the statement has run.
+static inline int sqlite_lend_blob(
+    sqlite3_stmt *statement, int place, const void *bytes, int count) {
+    if (count == 0) return sqlite3_bind_zeroblob(statement, place, 0);
+    return sqlite3_bind_blob(statement, place, bytes, count, SQLITE_STATIC);
+}

@@ -214,11 +214,19 @@ final class WorkerResources {
     ///
     /// `rule` is the number of its rule in metrics, and `firstByte` when the client got the first
     /// byte of the response.
-    func record(_ record: borrowing ExchangeRecord, rule: Int, firstByte: Int64?) {
+    ///
+    /// - Returns: With `returnsLine`, the line as `RecordSink` returns it.
+    func record(
+        _ record: borrowing ExchangeRecord,
+        rule: Int,
+        firstByte: Int64?,
+        returnsLine: Bool
+    ) -> [UInt8] {
         _ = redactor
         tally.note(record, rule: rule, firstByte: firstByte)
-        sink.record(record)
+        let line = sink.record(record, returnsLine: returnsLine)
         flushSoon()
+        return line
     }
 
     /// Hands an exchange that has ended to the exporter.

@@ -12,7 +12,7 @@ package final class CaptureFile: Sendable {
     private let lock: OpenFile
 
     /// Another format is deleted, not converted: captures are for days.
-    private static let version: Int64 = 4
+    private static let version: Int64 = 5
     private static let name = "exchanges.sqlite"
 
     /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
@@ -169,7 +169,7 @@ package final class CaptureFile: Sendable {
             marked INTEGER NOT NULL,
             comment TEXT NOT NULL
         ) WITHOUT ROWID;
-        PRAGMA user_version = 4;
+        PRAGMA user_version = 5;
         """
 
     /// How many numbers are reserved at once, so that not every batch writes the page of the last.

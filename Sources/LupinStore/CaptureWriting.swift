@@ -16,12 +16,12 @@ extension CaptureFile {
             try Self.put(batch.bodies, in: db)
             try db.run(
                 "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)",
-                forEach: batch.pieces
+                forEach: batch.pieces,
+                lending: { [$0.content] }
             ) { piece, row in
                 row.add(piece.exchange)
                 row.add(piece.side)
                 row.add(piece.number)
-                row.add(piece.content)
             }
             try Self.put(batch.messages, in: db)
             for exchange in batch.forgotten { try Self.delete(exchange, in: db) }
@@ -40,7 +40,8 @@ extension CaptureFile {
             duration = excluded.duration, ended = excluded.ended, line = excluded.line,
             heads = excluded.heads, bodies = excluded.bodies
             """,
-            forEach: exchanges
+            forEach: exchanges,
+            lending: { [$0.line, $0.heads, PackedBodies.bytes($0.bodies)] }
         ) { exchange, row in
             row.add(exchange.number)
             row.add(Int64(bitPattern: exchange.identity.high))
@@ -51,9 +52,6 @@ extension CaptureFile {
             row.add(exchange.status)
             row.add(exchange.duration)
             row.add(!exchange.line.isEmpty)
-            row.add(exchange.line)
-            row.add(exchange.heads)
-            row.add(PackedBodies.bytes(exchange.bodies))
         }
         guard let known = KnownIDs(of: exchanges) else { return }
         try db.run("INSERT INTO known (last, ids) VALUES (?, ?)", [known.last, known.bytes])
@@ -73,7 +71,8 @@ extension CaptureFile {
             (key, bytes, kept, truncated, type, coding, withheld, content)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            forEach: bodies
+            forEach: bodies,
+            lending: { [$0.body.content] }
         ) { part, row in
             let body = part.body
             row.add(bodyKey(of: part.exchange, body.side))
@@ -83,7 +82,6 @@ extension CaptureFile {
             row.add(body.type)
             row.add(body.coding)
             row.add(body.withheld)
-            row.add(body.content)
         }
     }
 
@@ -97,7 +95,8 @@ extension CaptureFile {
             (exchange, number, time, from_client, kind, bytes, truncated, content)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            forEach: messages
+            forEach: messages,
+            lending: { [$0.message.content] }
         ) { part, row in
             let message = part.message
             row.add(part.exchange)
@@ -107,7 +106,6 @@ extension CaptureFile {
             row.add(message.kind)
             row.add(message.bytes)
             row.add(message.isTruncated)
-            row.add(message.content)
         }
     }
 

@@ -74,9 +74,12 @@ package final class Database {
     }
 
     /// Runs a statement that has no rows once for each element, whose arguments `bind` sets.
-    func run<Element>(
+    ///
+    /// The last arguments are what `lend` returns: SQLite reads these bytes where they are.
+    func run<Element, let count: Int>(
         _ sql: String,
         forEach elements: [Element],
+        lending lend: (Element) -> InlineArray<count, [UInt8]>,
         _ bind: (Element, inout Arguments) -> Void
     ) throws {
         if elements.isEmpty { return }
@@ -85,8 +88,7 @@ package final class Database {
         for element in elements {
             var arguments = Arguments(of: statement)
             bind(element, &arguments)
-            guard arguments.code == SQLITE_OK else { throw failure(arguments.code, sql) }
-            let code = statement.step()
+            let code = arguments.step(lending: lend(element), from: 0)
             guard code == SQLITE_DONE else { throw failure(code, sql) }
             statement.reset()
         }
@@ -208,6 +210,8 @@ package final class Database {
 package final class Statement {
     // Safety: the handle is valid until the end of the object.
     private let handle: OpaquePointer
+    /// The texts that are bound, by their place from 1 on: rows in a row often have the same.
+    private var texts: [String] = []
 
     init(owning handle: OpaquePointer) { unsafe self.handle = handle }
 
@@ -222,6 +226,7 @@ package final class Statement {
     func dropArguments() {
         reset()
         unsafe sqlite3_clear_bindings(handle)
+        texts.removeAll(keepingCapacity: true)
     }
 
     func bind(_ number: Int64, at place: Int32) -> Int32 {
@@ -239,12 +244,27 @@ package final class Statement {
         }
     }
 
+    /// Binds a text, unless it is bound there already.
+    fileprivate func bind(news text: String, at place: Int32) -> Int32 {
+        while texts.count <= Int(place) { texts.append("") }
+        // An empty one may not be bound yet.
+        if !text.isEmpty, texts[Int(place)] == text { return SQLITE_OK }
+        texts[Int(place)] = text
+        return bind(text, at: place)
+    }
+
     func bind(_ bytes: [UInt8], at place: Int32) -> Int32 {
         guard bytes.count <= Int32.max else { return SQLITE_TOOBIG }
         // Safety: SQLite copies the bytes during the call.
         return unsafe bytes.withUnsafeBytes {
             unsafe sqlite_bind_blob(handle, place, $0.baseAddress, Int32($0.count))
         }
+    }
+
+    /// Binds bytes that must stay where they are until the statement has run.
+    @unsafe func bind(lent bytes: UnsafeRawBufferPointer, at place: Int32) -> Int32 {
+        guard bytes.count <= Int32.max else { return SQLITE_TOOBIG }
+        return unsafe sqlite_lend_blob(handle, place, bytes.baseAddress, Int32(bytes.count))
     }
 
     func type(_ column: Int32) -> Int32 { unsafe sqlite3_column_type(handle, column) }
@@ -282,9 +302,21 @@ struct Arguments {
 
     mutating func add(_ isTrue: Bool) { add(isTrue ? 1 : 0 as Int64) }
 
-    mutating func add(_ text: String) { note(statement.bind(text, at: next())) }
+    mutating func add(_ text: String) { note(statement.bind(news: text, at: next())) }
 
-    mutating func add(_ bytes: [UInt8]) { note(statement.bind(bytes, at: next())) }
+    /// Runs the statement with the values of a list as its last arguments, which are not copied.
+    fileprivate mutating func step<let count: Int>(
+        lending values: InlineArray<count, [UInt8]>,
+        from index: Int
+    ) -> Int32 {
+        guard code == SQLITE_OK else { return code }
+        guard index < count else { return statement.step() }
+        // Safety: the bytes stay where they are for the closure, in which the statement runs.
+        return unsafe values[index].withUnsafeBytes { bytes in
+            note(unsafe statement.bind(lent: bytes, at: next()))
+            return step(lending: values, from: index + 1)
+        }
+    }
 
     private mutating func next() -> Int32 {
         place += 1

@@ -10,17 +10,29 @@ enum PackedBodies {
         var bytes: [UInt8] = []
         if bodies.isEmpty { return bytes }
         // Bounded: contents are, and with them their sum.
-        bytes.reserveCapacity(bodies.reduce(0) { $0 + $1.content.count + reservedBytes })
-        for body in bodies {
-            bytes.append(packed: body.side)
-            bytes.append(packed: Int(body.bytes))
-            bytes.append(packed: Int(body.kept))
-            for text in [body.truncated, body.type, body.coding, body.withheld] {
-                bytes.append(packed: text.utf8Span.span)
-            }
-            bytes.append(packed: body.content.span)
-        }
+        var size = 0
+        for i in bodies.indices { size += bodies[i].content.count + reservedBytes }
+        bytes.reserveCapacity(size)
+        for i in bodies.indices { add(bodies[i], to: &bytes) }
         return bytes
+    }
+
+    private static func add(_ body: CapturedBody, to bytes: inout [UInt8]) {
+        bytes.append(packed: body.side)
+        bytes.append(packed: Int(body.bytes))
+        bytes.append(packed: Int(body.kept))
+        add(body.truncated, to: &bytes)
+        add(body.type, to: &bytes)
+        add(body.coding, to: &bytes)
+        add(body.withheld, to: &bytes)
+        bytes.append(packed: body.content.count)
+        bytes += body.content
+    }
+
+    private static func add(_ text: String, to bytes: inout [UInt8]) {
+        // Most are empty.
+        if text.isEmpty { return bytes.append(0) }
+        bytes.append(packed: text.utf8Span.span)
     }
 
     /// What there is besides a content, mostly.

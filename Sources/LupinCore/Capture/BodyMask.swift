@@ -11,6 +11,36 @@ package final class BodySecrets: Sendable {
         self.members = members
         reach = redactor.reach
     }
+
+    // Here, since whoever calls a redactor in another object copies it first.
+
+    /// The bytes without secrets; nil where there are none in them.
+    package func cleaned(_ bytes: Span<UInt8>) -> [UInt8]? { redactor.cleaned(bytes) }
+
+    /// The text without secrets.
+    package func cleaned(_ text: String) -> String { redactor.cleaned(text) }
+
+    /// What a mask knows of its place in a body.
+    fileprivate struct Place {
+        var cut: Int
+        var isStart: Bool
+        var isLast: Bool
+        var isCut: Bool
+    }
+
+    fileprivate func masked(
+        _ bytes: Span<UInt8>,
+        _ place: Place
+    ) -> (text: [UInt8]?, taken: Int) {
+        redactor.masked(
+            bytes,
+            members,
+            upTo: place.cut,
+            isStart: place.isStart,
+            isLast: place.isLast,
+            isCut: place.isCut
+        )
+    }
 }
 
 /// Replaces secrets in a body before it is kept.
@@ -43,7 +73,11 @@ package struct BodyMask {
         into output: inout [UInt8]
     ) {
         if isGivenUp { return }
-        if held.isEmpty { held = bytes } else { held += bytes }
+        if held.isEmpty {
+            held = bytes
+        } else if !bytes.isEmpty {
+            held += bytes
+        }
         if isCut { dropCutEscape() }
         if isLast || held.count >= Self.stepBytes + reach {
             let cut = isLast ? held.count : held.count - reach
@@ -68,14 +102,8 @@ package struct BodyMask {
     }
 
     private mutating func pass(upTo cut: Int, isLast: Bool, isCut: Bool, _ output: inout [UInt8]) {
-        let (clean, taken) = secrets.redactor.masked(
-            held.span,
-            secrets.members,
-            upTo: cut,
-            isStart: isStart,
-            isLast: isLast,
-            isCut: isCut
-        )
+        let place = BodySecrets.Place(cut: cut, isStart: isStart, isLast: isLast, isCut: isCut)
+        let (clean, taken) = secrets.masked(held.span, place)
         if let clean {
             output.append(contentsOf: clean)
             held.removeFirst(taken)

@@ -11,6 +11,9 @@ package enum CapturedSide: Int, Sendable, CaseIterable {
     /// The response as the client got it.
     case response
 
+    /// How many there are.
+    static let count = allCases.count
+
     /// The word of the admin interface.
     package var word: String {
         switch self {

@@ -27,7 +27,9 @@ extension FieldSection {
     /// A message in one may be compressed (gRPC, "Message-Encoding"; Connect,
     /// "Connect-Content-Encoding"), whatever Content-Encoding says.
     package var envelopeFormat: EnvelopeFormat? {
-        guard let type = value(of: .contentType)?.lowercased() else { return nil }
+        // Nearly every body has another type, and to find that out takes no text.
+        guard let line = first(.contentType), hasEnvelopeName(line) else { return nil }
+        let type = text(line.value).lowercased()
         let name = type.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
         // The text form is Base64 of the envelopes.
         if name.hasPrefix("application/grpc-web-text") { return nil }
@@ -46,6 +48,16 @@ extension FieldSection {
             endFlag: isConnect ? 0x02 : 0x80
         )
     }
+
+    /// Whether the media type begins as those do whose bodies may have envelopes.
+    private func hasEnvelopeName(_ line: Line) -> Bool {
+        let type = storage.span.extracting(line.value.range)
+        return Self.envelopeNames.contains { name in
+            type.extracting(first: name.utf8.count).equalsIgnoringCase(name.utf8Span.span)
+        }
+    }
+
+    private static let envelopeNames: [String] = ["application/grpc", "application/connect+"]
 
     /// `grpc` of `application/grpc+proto`.
     private static func subtype(_ name: Substring) -> Substring {

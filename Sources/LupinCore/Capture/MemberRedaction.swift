@@ -177,6 +177,11 @@ extension Span<UInt8> {
                 | word.marks(of: 0x5C) | word.marks(of: 0x3F)
             if marks != 0 { return i &+ marks.firstMark }
             i &+= 8
+            // In JSON the next quote is near; in what has none, many bytes are passed at once.
+            guard i &- start == 16 else { continue }
+            i = block(from: i) { byte in
+                (byte | 0x04 == 0x26 ? 1 : 0) | (byte == 0x5C ? 1 : 0) | (byte == 0x3F ? 1 : 0)
+            }
         }
         return i
     }

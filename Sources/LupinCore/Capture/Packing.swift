@@ -28,6 +28,7 @@ extension TextCursor {
 
 extension [UInt8] {
     package mutating func append(packed number: Int) {
+        if 0..<0x80 ~= number { return append(UInt8(truncatingIfNeeded: number)) }
         var bytes = PackedNumber(number)
         while let byte = bytes.next() { append(byte) }
     }

@@ -35,8 +35,16 @@ package struct SecretMatcher: Sendable {
     private var texts: [[UInt8]] = []
     /// Patterns by their first four bytes, longest first.
     private var byBeginning: [UInt32: [Entry]] = [:]
-    /// One bit per hash of a beginning: rejects nearly every position of a text.
-    private var filter: [UInt64] = []
+    /// Holds the words that patterns begin with.
+    private var beginnings = WordFilter()
+    /// Holds the words that patterns begin with, and those that begin up to `stride - 1` bytes
+    /// behind: of so many places in a row, a look at the last one rejects nearly all.
+    private var words = WordFilter()
+    /// As the shortest pattern allows.
+    private var stride = Self.strideMax
+
+    /// More would fill the filter, and save little.
+    private static let strideMax = 8
 
     package init() {}
 
@@ -48,7 +56,6 @@ package struct SecretMatcher: Sendable {
             return false
         }
         longest = max(longest, secret.count)
-        if filter.isEmpty { filter = Array(repeating: 0, count: 1024) }
         insert(secret, SecretPattern.all)
         if secret.contains(0x20) {
             // HTML forms encode a space as a plus sign.
@@ -82,12 +89,32 @@ package struct SecretMatcher: Sendable {
             let entry = Entry(pattern: pattern, text: texts.count - 1, secret: count)
             insert(entry, words.0)
             if words.1 != words.0 { insert(entry, words.1) }
+            insertInner(entry, text.span)
+        }
+    }
+
+    /// Adds the words that begin at the first places of a pattern, and sees to it that no stride
+    /// leads past all of those.
+    private mutating func insertInner(_ entry: Entry, _ text: Span<UInt8>) {
+        let length = length(of: entry)
+        stride = max(1, min(stride, length - 3))
+        let count = min(length, Self.strideMax + 3)
+        let characters = (0..<count).map { entry.pattern.variants(at: $0, of: text) }
+        for start in 0..<min(Self.strideMax, count - 3) {
+            // Each of the four characters may be written in two ways.
+            for choice in 0..<16 {
+                var word: UInt32 = 0
+                for i in 0..<4 {
+                    let (usual, other) = characters[start + i]
+                    word |= UInt32(choice >> i & 1 == 0 ? usual : other) << UInt32(8 * i)
+                }
+                words.insert(word)
+            }
         }
     }
 
     private mutating func insert(_ entry: Entry, _ word: UInt32) {
-        let hash = SecretMatcher.hash(word)
-        filter[hash >> 6] |= 1 << UInt64(hash & 63)
+        beginnings.insert(word)
         let length = length(of: entry)
         // From the end, since tokens of one server begin alike and are equally long.
         let before = byBeginning[word]?.lastIndex { self.length(of: $0) >= length }
@@ -109,11 +136,6 @@ package struct SecretMatcher: Sendable {
             default: [byte]
             }
         }
-    }
-
-    @inline(__always)
-    private static func hash(_ word: UInt32) -> Int {
-        Int(truncatingIfNeeded: (word &* 0x9E37_79B1) &>> 16)
     }
 
     /// Undoes the escapes of each kind and searches the result, up to two layers deep.
@@ -142,19 +164,36 @@ package struct SecretMatcher: Sendable {
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
-        guard bytes.count >= 4 else { return }
-        var word = UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2])
-        var i = 3
         // The end of the last run of base64 that was scanned.
         var runEnd = 0
-        while i < bytes.count {
-            word = word &<< 8 | UInt32(bytes[i])
-            let hash = SecretMatcher.hash(word)
-            i &+= 1
-            guard filter[hash &>> 6] &>> UInt64(hash & 63) & 1 == 1 else { continue }
-            guard let hit = match(bytes, endsOpen, at: i - 4, word, &runEnd) else { continue }
-            hits.append(Hit(range: origin(hit.range), secret: hit.secret))
+        var i = 0
+        // A pattern that begins at one of `stride` places holds the word at the last of them.
+        while bytes.count &- i >= stride &+ 3 {
+            let next = i &+ stride
+            defer { i = next }
+            guard words.mayHold(bytes.word32(at: next &- 1)) else { continue }
+            for place in i..<next { look(at: place, of: bytes, endsOpen, &runEnd, &hits, origin) }
         }
+        while bytes.count &- i >= 4 {
+            look(at: i, of: bytes, endsOpen, &runEnd, &hits, origin)
+            i &+= 1
+        }
+    }
+
+    /// Appends the hit at a place, if there is one.
+    @inline(__always)
+    private func look(
+        at place: Int,
+        of bytes: Span<UInt8>,
+        _ endsOpen: Bool,
+        _ runEnd: inout Int,
+        _ hits: inout [Hit],
+        _ origin: (Range<Int>) -> Range<Int>
+    ) {
+        let word = bytes.word32(at: place)
+        guard beginnings.mayHold(word), let hit = match(bytes, endsOpen, at: place, word, &runEnd)
+        else { return }
+        hits.append(Hit(range: origin(hit.range), secret: hit.secret))
     }
 
     private func match(
@@ -211,5 +250,33 @@ package struct SecretMatcher: Sendable {
             return first.range.lowerBound < second.range.lowerBound
         }
         return first.range.upperBound > second.range.upperBound
+    }
+}
+
+/// A set of words that may take others for its own, though seldom: one bit for each hash.
+private struct WordFilter: Sendable {
+    private var bits: [UInt64] = []
+
+    mutating func insert(_ word: UInt32) {
+        if bits.isEmpty { bits = Array(repeating: 0, count: 1024) }
+        let hash = Self.hash(word)
+        bits[hash >> 6] |= 1 << UInt64(hash & 63)
+    }
+
+    /// Only asked once a word is in it.
+    @inline(__always) func mayHold(_ word: UInt32) -> Bool {
+        let hash = Self.hash(word)
+        return bits[hash &>> 6] &>> UInt64(hash & 63) & 1 == 1
+    }
+
+    @inline(__always) private static func hash(_ word: UInt32) -> Int {
+        Int(truncatingIfNeeded: (word &* 0x9E37_79B1) &>> 16)
+    }
+}
+
+extension Span<UInt8> {
+    /// The four bytes from `start` on, the first lowest.
+    @inline(__always) fileprivate func word32(at start: Int) -> UInt32 {
+        UInt32(truncatingIfNeeded: halfWord(at: start))
     }
 }

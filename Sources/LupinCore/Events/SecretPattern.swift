@@ -81,22 +81,28 @@ enum SecretPattern: Sendable {
         return true
     }
 
-    /// Returns the words of the first four characters, in either alphabet or case; nil when there
-    /// are fewer than four.
+    /// Returns the words of the first four characters, the first lowest, in either alphabet or
+    /// case; nil when there are fewer than four.
     func beginnings(of secret: Span<UInt8>) -> (UInt32, UInt32)? {
         guard length(count: secret.count) >= 4 else { return nil }
         var words: (UInt32, UInt32) = (0, 0)
         for i in 0..<4 {
-            let character = character(at: i, of: secret)
-            let other =
-                switch self {
-                case .plain: character
-                case .hex: character.asciiUppercased
-                case .base64, .base64Twice: character.inURLAlphabet
-                }
-            words = (words.0 << 8 | UInt32(character), words.1 << 8 | UInt32(other))
+            let (usual, other) = variants(at: i, of: secret)
+            words = (words.0 >> 8 | UInt32(usual) << 24, words.1 >> 8 | UInt32(other) << 24)
         }
         return words
+    }
+
+    /// The two bytes that may stand for the character at `index`; often they are the same.
+    func variants(at index: Int, of secret: Span<UInt8>) -> (usual: UInt8, other: UInt8) {
+        let character = character(at: index, of: secret)
+        let other =
+            switch self {
+            case .plain: character
+            case .hex: character.asciiUppercased
+            case .base64, .base64Twice: character.inURLAlphabet
+            }
+        return (character, other)
     }
 
     /// The number of characters before the certain ones that hold a part of the secret.

@@ -44,6 +44,10 @@ package struct URLRedaction: Sendable {
         var end = 0
         var i = 0
         while text.count &- i >= 8 {
+            if i & 31 == 0 {
+                i = text.block(from: i) { $0.separatorMark }
+                guard text.count &- i >= 8 else { break }
+            }
             var marks = text.word(at: i).separators
             while marks != 0 {
                 let place = i &+ marks.firstMark
@@ -134,6 +138,14 @@ package struct URLRedaction: Sendable {
         }
         guard let decoded = name.percentDecoded else { return false }
         return decoded.count <= URLRedaction.nameBytesMax && parameters.contains(decoded.span)
+    }
+}
+
+extension UInt8 {
+    /// 1 for one of `/?&#;`, of which two differ in one bit only; 0 for any other byte.
+    @inline(__always) fileprivate var separatorMark: UInt8 {
+        (self | 0x10 == 0x3F ? 1 : 0) | (self == 0x26 ? 1 : 0) | (self == 0x23 ? 1 : 0)
+            | (self == 0x3B ? 1 : 0)
     }
 }
 

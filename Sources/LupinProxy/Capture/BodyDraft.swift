@@ -48,11 +48,11 @@ final class BodyDraft {
         self.side = side
         self.bytesMax = bytesMax
         row = CapturedBody(side: side.rawValue)
-        mask = BodyMask(surroundings.secrets)
-        let redactor = surroundings.redactor
+        let secrets = surroundings.secrets
+        mask = BodyMask(secrets)
         if let type = head.first(.contentType) {
             let bytes = head.storage.span.extracting(type.value.range)
-            if let cleaned = redactor.cleaned(bytes) {
+            if let cleaned = secrets.cleaned(bytes) {
                 row.type = String(copying: cleaned.span)
             } else {
                 row.type = String(copying: bytes)
@@ -62,20 +62,20 @@ final class BodyDraft {
         } else {
             isEventStream = false
         }
-        undo(head.contentCodings, redactor)
+        undo(head.contentCodings, secrets)
         guard row.withheld.isEmpty, let format = head.envelopeFormat else { return }
-        envelopes = EnvelopeDraft(format, side, bytesMax: bytesMax, surroundings.secrets)
+        envelopes = EnvelopeDraft(format, side, bytesMax: bytesMax, secrets)
         if let coding = format.coding, DecodableCoding(coding) == nil {
-            let shown = Self.shown(coding, redactor)
+            let shown = Self.shown(coding, secrets)
             row.withheld =
                 "its messages have the coding \(shown), so lupin could not mask secrets in them"
         }
     }
 
     /// Prepares to undo content codings; where lupin can't, the body is withheld.
-    private func undo(_ names: [String], _ redactor: Redactor) {
+    private func undo(_ names: [String], _ secrets: BodySecrets) {
         if names.isEmpty { return }
-        let codings = names.map { Self.shown($0, redactor) }
+        let codings = names.map { Self.shown($0, secrets) }
         row.coding = codings.prefix(DecodableCoding.layersMax).joined(separator: ", ")
         if codings.count > DecodableCoding.layersMax {
             row.withheld = "it has more content codings than lupin undoes to mask secrets"
@@ -83,7 +83,7 @@ final class BodyDraft {
         }
         for name in names.reversed() {
             guard let coding = DecodableCoding(name) else {
-                let shown = Self.shown(name, redactor)
+                let shown = Self.shown(name, secrets)
                 row.withheld =
                     "lupin can't undo the content coding \(shown), so it could not mask secrets"
                 return
@@ -93,8 +93,8 @@ final class BodyDraft {
     }
 
     /// A name of a coding, which may be anything.
-    private static func shown(_ name: String, _ redactor: Redactor) -> String {
-        String(redactor.cleaned(name).lowercased().prefix(40))
+    private static func shown(_ name: String, _ secrets: BodySecrets) -> String {
+        String(secrets.cleaned(name).lowercased().prefix(40))
     }
 
     /// Whether more bytes change nothing.

@@ -12,8 +12,8 @@ final class CaptureOutbox {
     /// Asks for a call of `flush` soon.
     var flushSoon: () -> Void = {}
 
-    /// Bytes that are handed over at once.
-    private static let batchBytes = 256 << 10
+    /// Bytes that are handed over at once: one transaction, which writes some pages of its own.
+    private static let batchBytes = 1 << 20
 
     init(_ desk: CaptureDesk) { self.desk = desk }
 

@@ -9,7 +9,7 @@ final class CapturePart: Sendable {
     let key: UInt64
     /// What its first part begins with.
     let start: Start?
-    let bodies: BySide<CapturedBytes?>
+    let bodies: [CapturedBytes]
     let frames: [CapturedFrames]
     let end: End?
 
@@ -21,26 +21,47 @@ final class CapturePart: Sendable {
         var bytesMax: Int
     }
 
-    /// A class: a record is copied once, however many hands it goes through.
+    /// What is known at its end.
+    ///
+    /// A class: it goes through several hands.
     final class End: Sendable {
-        /// With the fields of both heads.
-        let record: ExchangeRecord
+        let host: String
+        let method: String
+        let status: Int
+        /// µs.
+        let duration: Int64
+        /// As the client sent it.
+        let request: RequestHead?
         /// The request as it went to the origin; nil if none did.
         let sent: RequestHead?
         /// The response as the origin sent it; nil if none came.
         let received: ResponseHead?
+        /// As the client got it.
+        let response: ResponseHead?
+        /// The line of the log; empty where that has none in JSON.
+        let line: [UInt8]
+        /// What the line is made of where the log has none.
+        let record: ExchangeRecord?
         /// The bodies that were begun.
         let counts: BySide<CapturedCount?>
 
         init(
-            record: consuming ExchangeRecord,
+            _ record: borrowing ExchangeRecord,
+            line: [UInt8],
             sent: RequestHead?,
             received: ResponseHead?,
             counts: BySide<CapturedCount?>
         ) {
-            self.record = record
+            host = record.origin?.host.text ?? ""
+            method = record.request?.method.token ?? ""
+            status = Int(record.response?.status ?? 0)
+            duration = record.timing.total ?? 0
+            request = record.request
             self.sent = sent
             self.received = received
+            response = record.response
+            self.line = line
+            self.record = line.isEmpty ? copy record : nil
             self.counts = counts
         }
     }
@@ -48,7 +69,7 @@ final class CapturePart: Sendable {
     init(
         key: UInt64,
         start: Start?,
-        bodies: BySide<CapturedBytes?>,
+        bodies: [CapturedBytes],
         frames: [CapturedFrames],
         end: End? = nil
     ) {
@@ -81,7 +102,7 @@ final class CapturePart: Sendable {
     /// What is left of it when there is no room for its bytes.
     var withoutBytes: CapturePart {
         var bodies = bodies
-        for i in bodies.indices { bodies[i]?.lose() }
+        for i in bodies.indices { bodies[i].lose() }
         return CapturePart(
             key: key,
             start: start,
@@ -94,19 +115,25 @@ final class CapturePart: Sendable {
     /// How many bytes `withoutBytes` saves.
     var byteCount: Int {
         var count = frames.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
-        for i in bodies.indices { count += bodies[i]?.bytes.count ?? 0 }
+        for i in bodies.indices { count += bodies[i].bytes.count }
         return count
     }
 }
 
 /// Bytes of a body.
 struct CapturedBytes: Sendable {
+    let side: CapturedSide
     /// The fields of its head, where it begins with these bytes, perhaps anew: another attempt
     /// sends it again.
     var head: FieldSection?
     var bytes: [UInt8] = []
     /// The writer was behind: bytes are missing.
     private(set) var isLost = false
+
+    init(_ side: CapturedSide, head: FieldSection?) {
+        self.side = side
+        self.head = head
+    }
 
     mutating func lose() {
         bytes = []

@@ -173,9 +173,9 @@ private final class ExchangeDraft {
         _ surroundings: CaptureDesk.Surroundings,
         _ batch: inout CaptureBatch
     ) {
-        for i in part.bodies.indices {
-            guard let new = part.bodies[i] else { continue }
-            if let head = new.head { begin(i, head, surroundings, &batch) }
+        for new in part.bodies {
+            let i = new.side.rawValue
+            if let head = new.head { begin(new.side, head, surroundings, &batch) }
             if !new.bytes.isEmpty {
                 bodies[i]?.take(new.bytes)
                 keepMessages(of: i, &batch)
@@ -206,12 +206,12 @@ private final class ExchangeDraft {
     }
 
     private func begin(
-        _ i: Int,
+        _ side: CapturedSide,
         _ head: FieldSection,
         _ surroundings: CaptureDesk.Surroundings,
         _ batch: inout CaptureBatch
     ) {
-        guard let side = CapturedSide(rawValue: i) else { return }
+        let i = side.rawValue
         if bodies[i] != nil {
             batch.restarts.append((row.number, i))
             batch.pieces.removeAll { $0.exchange == row.number && $0.side == i }
@@ -264,22 +264,24 @@ private final class ExchangeDraft {
 
     func end(_ end: CapturePart.End, _ format: inout RecordFormat, _ batch: inout CaptureBatch) {
         hasEnded = true
-        let record = end.record
-        row.host = record.origin?.host.text ?? ""
-        row.method = record.request?.method.token ?? ""
-        row.status = Int(record.response?.status ?? 0)
-        row.duration = record.timing.total ?? 0
-        var line = JSONLine(capacity: Self.lineBytes)
-        format.appendJSON(record, dropped: 0, to: &line)
-        if line.bytes.last == 0x0A { line.bytes.removeLast() }
-        row.line = line.bytes
-        let heads = PackedHeads(
-            request: record.request,
+        row.host = end.host
+        row.method = end.method
+        row.status = end.status
+        row.duration = end.duration
+        row.line = end.line
+        if let record = end.record {
+            var line = JSONLine(capacity: Self.lineBytes)
+            format.appendJSON(record, dropped: 0, to: &line)
+            if line.bytes.last == 0x0A { line.bytes.removeLast() }
+            row.line = line.bytes
+        }
+        row.heads = PackedHeads.bytes(
+            request: end.request,
             sent: end.sent,
             received: end.received,
-            response: record.response
+            response: end.response,
+            format.redactor
         )
-        row.heads = heads.bytes(format.redactor)
         for i in bodies.indices {
             guard let body = bodies[i] else { continue }
             body.end(end.counts[i] ?? CapturedCount())

@@ -1,6 +1,7 @@
 // Copies the bodies of an exchange on their way, for the capture.
 import LupinCore
 import LupinIO
+import LupinWire
 
 /// The captured part of an exchange; confined to its worker.
 final class ExchangeCapture {
@@ -12,11 +13,9 @@ final class ExchangeCapture {
     /// The outbox will ask for a part.
     private var isListed = false
     private var hasEnded = false
-    /// Bodies that were announced and of which no byte came so far.
-    private var heads = BySide<FieldSection?>(repeating: nil)
     private var counts = BySide<CapturedCount?>(repeating: nil)
     /// What came since the last part.
-    private var news = BySide<CapturedBytes?>(repeating: nil)
+    private var news: [CapturedBytes] = []
     private var frames: [CapturedFrames] = []
     /// The response as the origin sent it.
     var received: ResponseHead?
@@ -34,36 +33,30 @@ final class ExchangeCapture {
         )
     }
 
-    /// A body with this head follows, perhaps for the second time.
-    func begin(_ side: CapturedSide, _ fields: FieldSection) { heads[side.rawValue] = fields }
-
-    /// Copies bytes of a body.
-    func append(_ side: CapturedSide, _ bytes: Span<UInt8>) {
+    /// Copies bytes of a body; those that it begins with, perhaps anew, come with the fields of its
+    /// head.
+    func append(_ side: CapturedSide, _ bytes: Span<UInt8>, beginning head: FieldSection?) {
         if bytes.isEmpty { return }
         let i = side.rawValue
-        if let head = heads[i] {
-            heads[i] = nil
+        if let head {
             counts[i] = CapturedCount()
-            news[i] = CapturedBytes(head: head)
+            news.removeAll { $0.side == side }
+            news.append(CapturedBytes(side, head: head))
         }
         guard var count = counts[i] else { return }
         let room = UInt64(start.bytesMax) - min(count.bytes, UInt64(start.bytesMax))
         let kept = Int(min(room, UInt64(bytes.count)))
         count.bytes &+= UInt64(bytes.count)
         counts[i] = count
-        if kept > 0 { add(bytes.extracting(first: kept), to: i) }
+        if kept > 0 { add(bytes.extracting(first: kept), to: side) }
     }
 
-    private func add(_ bytes: Span<UInt8>, to i: Int) {
-        var new = news[i].take() ?? CapturedBytes()
-        if new.bytes.isEmpty {
-            new.bytes = [UInt8](copying: bytes)
-        } else {
-            new.bytes.append(copying: bytes)
-        }
-        let isMuch = new.bytes.count >= Self.partBytes
-        news[i] = new
-        if isMuch {
+    private func add(_ bytes: Span<UInt8>, to side: CapturedSide) {
+        var i = 0
+        while i < news.count, news[i].side != side { i += 1 }
+        if i == news.count { news.append(CapturedBytes(side, head: nil)) }
+        news[i].bytes.appendBulk(bytes)
+        if news[i].bytes.count >= Self.partBytes {
             if let part = takePart() { outbox.add(part, bytes: bytes.count) }
         } else {
             list()
@@ -92,8 +85,7 @@ final class ExchangeCapture {
 
     /// Copies a body that is whole already.
     func add(_ side: CapturedSide, _ fields: FieldSection, _ bytes: [UInt8]) {
-        begin(side, fields)
-        append(side, bytes.span)
+        append(side, bytes.span, beginning: fields)
         noteEnd(side)
     }
 
@@ -123,16 +115,17 @@ final class ExchangeCapture {
             end: end
         )
         hasBegun = true
-        news = BySide(repeating: nil)
+        news = []
         if !frames.isEmpty { frames = [] }
         return part
     }
 
-    /// Hands over the record.
-    func end(_ record: borrowing ExchangeRecord, sent: RequestHead?) {
-        let size = CapturePart.endSize(record, sent, received)
+    /// Hands over the record, and its line where the log has one.
+    func end(_ record: borrowing ExchangeRecord, _ line: [UInt8], sent: RequestHead?) {
+        let size = CapturePart.endSize(record, sent, received) + line.count
         let end = CapturePart.End(
-            record: copy record,
+            record,
+            line: line,
             sent: sent,
             received: received,
             counts: counts
@@ -153,11 +146,19 @@ final class CapturingSink: BodySink {
     private let sink: any BodySink
     private let capture: ExchangeCapture
     private let content: Content
+    /// Of a body of which no byte came so far.
+    private var head: FieldSection?
 
-    init(_ sink: any BodySink, _ capture: ExchangeCapture, _ content: Content) {
+    init(
+        _ sink: any BodySink,
+        _ capture: ExchangeCapture,
+        _ content: Content,
+        head: FieldSection? = nil
+    ) {
         self.sink = sink
         self.capture = capture
         self.content = content
+        self.head = head
     }
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
@@ -196,8 +197,9 @@ final class CapturingSink: BodySink {
     }
 
     private func note(_ bytes: Span<UInt8>) {
+        if bytes.isEmpty { return }
         switch content {
-        case .body(let side): capture.append(side, bytes)
+        case .body(let side): capture.append(side, bytes, beginning: head.take())
         case .frames(let isFromClient): capture.append(frames: bytes, isFromClient: isFromClient)
         }
     }
@@ -222,8 +224,7 @@ extension Exchange {
         _ fields: @autoclosure () -> FieldSection
     ) -> any BodySink {
         guard let capture else { return sink }
-        capture.begin(side, fields())
-        return CapturingSink(sink, capture, .body(side))
+        return CapturingSink(sink, capture, .body(side), head: fields())
     }
 
     /// The sink, or one in front of it that copies the frames of a WebSocket.

@@ -41,13 +41,18 @@ extension Exchange: TurnWork {
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
         noteEnd(of: finished)
-        resources.record(finished, rule: snapshot.labels.number(of: plan), firstByte: firstByte)
+        let line = resources.record(
+            finished,
+            rule: snapshot.labels.number(of: plan),
+            firstByte: firstByte,
+            returnsLine: capture != nil
+        )
         if let telemetry = snapshot.telemetry {
             resources.export(finished, at: trace?.place, by: telemetry)
         }
         if let capture {
             let request = sent?.head ?? finished.request
-            capture.end(finished, sent: finished.attempts.isEmpty ? nil : request)
+            capture.end(finished, line, sent: finished.attempts.isEmpty ? nil : request)
         }
         let isDue = finished.isDue
         var fields = finished.takeFields()

@@ -82,9 +82,22 @@ package final class RecordSink {
     }
 
     /// Formats the record's line; with `log: off` only for failures.
-    package func record(_ record: borrowing ExchangeRecord) {
-        guard record.isDue, !isOff || record.outcome != .ok else { return }
-        note(pending.add(record, dropped: writer.takeDropped()))
+    ///
+    /// - Returns: With `returnsLine`, the line in JSON without its end; empty where there is none
+    ///   that tells of this record alone.
+    @discardableResult
+    package func record(
+        _ record: borrowing ExchangeRecord,
+        returnsLine: Bool = false
+    ) -> [UInt8] {
+        guard record.isDue, !isOff || record.outcome != .ok else { return [] }
+        let dropped = writer.takeDropped()
+        var line: [UInt8] = []
+        let count =
+            returnsLine && dropped == 0
+            ? pending.add(record, copy: &line) : pending.add(record, dropped: dropped)
+        note(count)
+        return line
     }
 
     /// Formats the line of a stage; writes failures even when the log is off.
@@ -155,6 +168,14 @@ private struct PendingLines {
             text.append(summary, to: &line.bytes)
         }
         return line.bytes.count
+    }
+
+    /// The same, and copies the line if it is JSON, without its end.
+    mutating func add(_ record: borrowing ExchangeRecord, copy: inout [UInt8]) -> Int {
+        let start = line.bytes.count
+        let end = add(record, dropped: 0)
+        if case .json = style { copy = Array(line.bytes[start..<end - 1]) }
+        return end
     }
 
     /// Formats a stage's line and returns the number of pending bytes.

@@ -3,7 +3,7 @@ import LupinCore
 
 extension Array where Element == UInt8 {
     /// Appends all of `bytes` with one copy.
-    @inline(__always) mutating func appendBulk(_ bytes: Span<UInt8>) {
+    @inline(__always) package mutating func appendBulk(_ bytes: Span<UInt8>) {
         // Safety: the pointer is used inside the closure only, and `append` copies its bytes.
         append(addingCapacity: bytes.count) { output in
             unsafe output.withUnsafeMutableBufferPointer { room, count in

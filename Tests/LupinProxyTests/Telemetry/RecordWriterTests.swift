@@ -72,6 +72,31 @@ struct RecordWriterTests {
         #expect(diagnostics.messages.isEmpty)
     }
 
+    @Test func `the line of a record is returned as it stands in the log`() throws {
+        let writer = try makeWriter(settings("log"))
+        let sink = makeSink(writer)
+        // Many more than are handed over at once.
+        let lines = (0..<1000).map { sink.record(record($0), returnsLine: true) }
+        sink.flush()
+        writer.close()
+        #expect(lines == folder.lines("log"))
+    }
+
+    @Test func `a line that is no JSON or tells of others is not returned`() throws {
+        let writer = try makeWriter(settings("log"), queueBytesMax: 1)
+        let text = makeSink(
+            writer,
+            style: .text(isColoured: false, columns: nil, utcOffsetSeconds: 0)
+        )
+        #expect(text.record(record(0), returnsLine: true).isEmpty)
+        let sink = makeSink(writer)
+        #expect(sink.record(record(1)).isEmpty)
+        sink.flush()
+        #expect(sink.record(record(2), returnsLine: true).isEmpty)
+        #expect(!sink.record(record(3), returnsLine: true).isEmpty)
+        writer.close()
+    }
+
     @Test func `a line is not handed over alone`() throws {
         let writer = try makeWriter(settings("log"))
         let sink = makeSink(writer)
