@@ -10,7 +10,7 @@ extension FieldSection {
     ///   - receivedAt: Seconds since 1970; the Date of a response without one (RFC 9110 §6.6.1).
     ///   - isApart: They share no memory with a received head: they need no copy if all are kept.
     /// - Returns: The copy, which shares no memory with the received head.
-    package func stored(
+    package consuming func stored(
         _ directives: ResponseDirectives,
         policy: CachePolicy,
         receivedAt: Int64,
@@ -37,7 +37,11 @@ extension FieldSection {
     /// It shares its bytes with these fields, which get those of the length for that.
     mutating func whole(_ status: UInt16, length: UInt64) -> FieldSection {
         let answered = StoredResponse.wholeStatus(status)
-        var kept = lines.filter { $0.isSent(with: answered, storedWith: status) }
+        var kept: [Line] = []
+        kept.reserveCapacity(lines.count + 1)
+        for line in lines where line.isSent(with: answered, storedWith: status) {
+            kept.append(line)
+        }
         if answered != 204 { kept.append(makeLine(.contentLength, decimal: length)) }
         var whole = FieldSection()
         whole.storage = storage

@@ -44,6 +44,7 @@ package struct StoredResponse: Sendable {
         responseTimeUs: Int64,
         isApart: Bool = false
     ) {
+        var head = head
         let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
         freshness = Freshness(
             of: head,
@@ -53,22 +54,26 @@ package struct StoredResponse: Sendable {
             responseTimeUs: responseTimeUs
         )
         // Parts that make up the whole are stored as the whole (RFC 9111 §3.4).
-        status = head.status == 206 && content.isComplete ? 200 : head.status
+        let received = head.status
+        status = received == 206 && content.isComplete ? 200 : received
         let receivedAt = responseTimeUs / 1_000_000
-        var fields = head.fields.stored(
+        etag = EntityTag(of: head.fields)
+        lastModified = head.fields.moment(.lastModified, now: receivedAt)
+        // Moved out, so that what is added to them does not copy them.
+        var all = FieldSection()
+        swap(&all, &head.fields)
+        var fields = all.stored(
             directives,
             policy: policy,
             receivedAt: receivedAt,
             isApart: isApart
         )
-        if status != head.status { fields.remove(name: "Content-Range") }
+        if status != received { fields.remove(name: "Content-Range") }
         let length = content.completeLength ?? 0
         wholeRanges = length > 0 ? [0..<length] : []
         whole = fields.whole(status, length: length)
         self.fields = fields
         self.directives = directives
-        etag = EntityTag(of: head.fields)
-        lastModified = head.fields.moment(.lastModified, now: receivedAt)
         self.vary = vary
         self.content = content
         self.requestTimeUs = requestTimeUs
@@ -76,7 +81,8 @@ package struct StoredResponse: Sendable {
 
     /// The same with all times moved by so many microseconds: from another machine's clock to this
     /// one's.
-    package func moved(by microseconds: Int64) -> StoredResponse {
+    package consuming func moved(by microseconds: Int64) -> StoredResponse {
+        let (freshness, requestTimeUs) = (freshness, requestTimeUs)
         var moved = self
         moved.freshness = freshness.moved(by: microseconds)
         moved.requestTimeUs = requestTimeUs.addingSaturated(microseconds)

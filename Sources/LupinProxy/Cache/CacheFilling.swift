@@ -274,7 +274,7 @@ extension Exchange {
                 use.variance,
                 facts,
                 content,
-                policy: use.policy,
+                by: use.planned,
                 mayLieOnDisk: disk != nil,
                 requestTimeUs: use.requestTimeUs
             )
