@@ -61,36 +61,21 @@ package struct CacheStatus: Sendable, Equatable {
             // A fast path for the most frequent member.
             return "lupin; hit; ttl=" + String(ttl)
         }
-        // Bytes, since joining strings costs several times as much.
-        var text: [UInt8] = []
-        text.reserveCapacity(96)
-        text += CacheStatus.item(name).utf8
+        var text = CacheStatus.item(name)
         if let forward {
-            text += "; fwd=".utf8
-            text += forward.rawValue.utf8
+            text += "; fwd=\(forward.rawValue)"
         } else if !isAnsweredHere {
-            text += "; hit".utf8
+            text += "; hit"
         }
-        if let forwardStatus {
-            text += "; fwd-status=".utf8
-            text.append(decimal: UInt64(forwardStatus))
-        }
+        if let forwardStatus { text += "; fwd-status=\(forwardStatus)" }
         if let ttl {
-            text += "; ttl=".utf8
-            if ttl < 0 { text.append(0x2D) }
-            text.append(decimal: min(ttl.magnitude, UInt64(CacheStatus.integerMax)))
+            text += "; ttl=\(min(max(ttl, -CacheStatus.integerMax), CacheStatus.integerMax))"
         }
-        if isStored { text += "; stored".utf8 }
-        if isCollapsed { text += "; collapsed".utf8 }
-        if let key {
-            text += "; key=".utf8
-            text += CacheStatus.string(key).utf8
-        }
-        if let detail {
-            text += "; detail=".utf8
-            text += CacheStatus.item(detail).utf8
-        }
-        return String(decoding: text, as: UTF8.self)
+        if isStored { text += "; stored" }
+        if isCollapsed { text += "; collapsed" }
+        if let key { text += "; key=\(CacheStatus.string(key))" }
+        if let detail { text += "; detail=\(CacheStatus.item(detail))" }
+        return text
     }
 
     /// Integers of structured fields have at most 15 digits.

@@ -10,7 +10,7 @@ extension FieldSection {
     ///   - receivedAt: Seconds since 1970; the Date of a response without one (RFC 9110 §6.6.1).
     ///   - isApart: They share no memory with a received head: they need no copy if all are kept.
     /// - Returns: The copy, which shares no memory with the received head.
-    package consuming func stored(
+    package func stored(
         _ directives: ResponseDirectives,
         policy: CachePolicy,
         receivedAt: Int64,

@@ -44,7 +44,6 @@ package struct StoredResponse: Sendable {
         responseTimeUs: Int64,
         isApart: Bool = false
     ) {
-        var head = head
         let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
         freshness = Freshness(
             of: head,
@@ -54,26 +53,22 @@ package struct StoredResponse: Sendable {
             responseTimeUs: responseTimeUs
         )
         // Parts that make up the whole are stored as the whole (RFC 9111 §3.4).
-        let received = head.status
-        status = received == 206 && content.isComplete ? 200 : received
+        status = head.status == 206 && content.isComplete ? 200 : head.status
         let receivedAt = responseTimeUs / 1_000_000
-        etag = EntityTag(of: head.fields)
-        lastModified = head.fields.moment(.lastModified, now: receivedAt)
-        // Moved out, so that what is added to them does not copy them.
-        var all = FieldSection()
-        swap(&all, &head.fields)
-        var fields = all.stored(
+        var fields = head.fields.stored(
             directives,
             policy: policy,
             receivedAt: receivedAt,
             isApart: isApart
         )
-        if status != received { fields.remove(name: "Content-Range") }
+        if status != head.status { fields.remove(name: "Content-Range") }
         let length = content.completeLength ?? 0
         wholeRanges = length > 0 ? [0..<length] : []
         whole = fields.whole(status, length: length)
         self.fields = fields
         self.directives = directives
+        etag = EntityTag(of: head.fields)
+        lastModified = head.fields.moment(.lastModified, now: receivedAt)
         self.vary = vary
         self.content = content
         self.requestTimeUs = requestTimeUs
