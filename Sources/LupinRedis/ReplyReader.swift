@@ -7,26 +7,34 @@ import CHiredis
 package struct ReplyReader: ~Copyable {
     // Safety: made in init, freed in deinit, and never given away.
     private let reader: UnsafeMutablePointer<redisReader>
+    private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
+    /// Alive as long as the reader, which knows it without a reference.
+    private let builder = ReplyBuilder()
     private let bytesMax: Int
     private var isBroken = false
     /// Bytes since the end of the last reply: elements of a list that has no end count, too.
     private var unfinished = 0
 
-    /// The largest list that lupin asks for: the ranges of a cluster's slots.
-    private static let elementsMax = Int(HIREDIS_ELEMENTS_MAX)
-
     /// - Parameter bytesMax: The bytes of one reply that may be held.
     /// - Throws: `memory`.
     package init(bytesMax: Int) throws(RedisProblem) {
-        // Safety: the call has no conditions.
-        guard let reader = unsafe redisReaderCreate() else { throw .memory }
+        // Safety: the functions are freed after the reader.
+        let functions = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
+        unsafe functions.initialize(to: ReplyBuilder.functions)
+        guard let reader = unsafe redisReaderCreateWithFunctions(functions) else {
+            unsafe functions.deallocate()
+            throw .memory
+        }
+        unsafe reader.pointee.privdata = Unmanaged.passUnretained(builder).toOpaque()
         unsafe self.reader = reader
-        // A server may announce more elements than there is memory for.
-        unsafe hiredis_limit_lists(reader)
+        unsafe self.functions = functions
         self.bytesMax = bytesMax
     }
 
-    deinit { unsafe redisReaderFree(reader) }
+    deinit {
+        unsafe redisReaderFree(reader)
+        unsafe functions.deallocate()
+    }
 
     /// Takes bytes of the server.
     ///
@@ -49,15 +57,17 @@ package struct ReplyReader: ~Copyable {
     /// - Throws: `malformed` or `memory`; then no reply follows.
     package mutating func next() throws(RedisProblem) -> RedisReply? {
         if isBroken { throw .malformed("the reader has stopped") }
-        var found: UnsafeMutableRawPointer?
-        // Safety: hiredis sets `found` to a reply that is ours, or leaves it.
-        let code = unsafe redisReaderGetReply(reader, &found)
+        var mark: UnsafeMutableRawPointer?
+        // Safety: hiredis sets `mark` to what a function of the builder gave, or leaves it.
+        let code = unsafe redisReaderGetReply(reader, &mark)
         guard code == REDIS_OK else { throw fail() }
-        guard let reply = unsafe found else { return nil }
+        if unsafe mark == nil { return nil }
         unfinished = heldCount
-        defer { unsafe freeReplyObject(reply) }
-        // Safety: the reader's default functions make redisReply structures.
-        return unsafe convert(reply.assumingMemoryBound(to: redisReply.self).pointee)
+        guard let reply = builder.takeReply() else {
+            isBroken = true
+            throw .malformed("a type of a later protocol")
+        }
+        return reply
     }
 
     /// Bytes that are not part of a finished reply.
@@ -74,37 +84,5 @@ package struct ReplyReader: ~Copyable {
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         return .malformed(text)
-    }
-
-    /// Copies a reply; lists are nested seven deep at most, as hiredis refuses more.
-    @unsafe
-    private func convert(_ reply: redisReply) -> RedisReply {
-        switch unsafe reply.type {
-        case REDIS_REPLY_INTEGER: return unsafe .integer(reply.integer)
-        case REDIS_REPLY_STRING: return unsafe .text(bytes(of: reply))
-        case REDIS_REPLY_STATUS:
-            return unsafe .status(String(decoding: bytes(of: reply), as: UTF8.self))
-        case REDIS_REPLY_ERROR:
-            return unsafe .failure(String(decoding: bytes(of: reply), as: UTF8.self))
-        case REDIS_REPLY_ARRAY:
-            var list: [RedisReply] = []
-            let count = unsafe min(Int(clamping: reply.elements), Self.elementsMax)
-            for i in 0..<count {
-                // Safety: hiredis made `elements` of them.
-                guard let element = unsafe reply.element?[i] else { continue }
-                unsafe list.append(convert(element.pointee))
-            }
-            return .list(list)
-        default: return .nothing
-        }
-    }
-
-    @unsafe
-    private func bytes(of reply: redisReply) -> [UInt8] {
-        guard let text = unsafe reply.str else { return [] }
-        let count = unsafe Int(clamping: reply.len)
-        // Safety: `len` bytes stand at `str`.
-        let buffer = unsafe UnsafeRawBufferPointer(start: text, count: count)
-        return unsafe [UInt8](buffer)
     }
 }

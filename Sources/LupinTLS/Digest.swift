@@ -1,5 +1,6 @@
 // Digests that lupin computes, with OpenSSL.
 import COpenSSL
+import LupinCore
 
 /// HMAC-SHA256 under a key that lives as long as the process.
 ///
@@ -28,11 +29,20 @@ package struct KeyedDigest: Sendable {
     }
 
     /// The whole digest: 32 bytes; empty if OpenSSL fails.
-    package func sha256(_ bytes: Span<UInt8>) -> [UInt8] { sha256(Span(), bytes) }
+    package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+        guard let code = code(of: bytes) else { return [] }
+        return [UInt8](copying: code.span)
+    }
 
-    /// The digest of two pieces, one behind the other.
-    package func sha256(_ first: Span<UInt8>, _ second: Span<UInt8>) -> [UInt8] {
-        states?.digest(of: first, second) ?? []
+    /// The whole digest without an array; nil if OpenSSL fails.
+    ///
+    /// That of `first`, with `byte` and `second` behind it where there is a byte.
+    package func code(
+        of first: Span<UInt8>,
+        _ byte: UInt8? = nil,
+        _ second: Span<UInt8> = Span()
+    ) -> [32 of UInt8]? {
+        states?.digest(of: first, byte, second)
     }
 }
 
@@ -44,7 +54,6 @@ private final class KeyedStates: Sendable {
     private let outer: LibraryReference
 
     private static let blockBytes = 64
-    private static let digestBytes = 32
 
     /// nil if OpenSSL fails.
     init?(_ key: [UInt8]) {
@@ -82,25 +91,43 @@ private final class KeyedStates: Sendable {
         return unsafe LibraryReference(context)
     }
 
-    func digest(of first: Span<UInt8>, _ second: Span<UInt8>) -> [UInt8]? {
+    func digest(
+        of first: Span<UInt8>,
+        _ byte: UInt8?,
+        _ second: Span<UInt8>
+    ) -> [32 of UInt8]? {
         // Safety: made here, freed at the end, and never given away.
         guard let context = unsafe EVP_MD_CTX_new() else { return nil }
         defer { unsafe EVP_MD_CTX_free(context) }
-        var digest = [UInt8](repeating: 0, count: Self.digestBytes)
-        // Safety: several threads may copy from a context that none changes; the spans outlive the
-        // calls, and the digest has room for the 32 bytes that are written.
-        let isDone = unsafe first.withUnsafeBufferPointer { one in
-            unsafe second.withUnsafeBufferPointer { two in
-                unsafe EVP_MD_CTX_copy_ex(context, inner.pointer) == 1
-                    && EVP_DigestUpdate(context, one.baseAddress, one.count) == 1
-                    && EVP_DigestUpdate(context, two.baseAddress, two.count) == 1
-                    && EVP_DigestFinal_ex(context, &digest, nil) == 1
-                    && EVP_MD_CTX_copy_ex(context, outer.pointer) == 1
-                    && EVP_DigestUpdate(context, digest, Self.digestBytes) == 1
-                    && EVP_DigestFinal_ex(context, &digest, nil) == 1
+        // Safety: several threads may copy from a context that none changes.
+        var isDone = unsafe EVP_MD_CTX_copy_ex(context, inner.pointer) == 1
+        isDone = unsafe isDone && Self.read(first, into: context)
+        if let byte {
+            // Safety: OpenSSL reads one byte.
+            let isRead = unsafe withUnsafePointer(to: byte) { byte in
+                unsafe EVP_DigestUpdate(context, byte, 1) == 1
             }
+            isDone = unsafe isDone && isRead && Self.read(second, into: context)
+        }
+        var digest = [32 of UInt8](repeating: 0)
+        var room = digest.mutableSpan
+        // Safety: the digest has room for the 32 bytes that are written.
+        isDone = unsafe room.withUnsafeMutableBufferPointer { room in
+            unsafe isDone
+                && EVP_DigestFinal_ex(context, room.baseAddress, nil) == 1
+                && EVP_MD_CTX_copy_ex(context, outer.pointer) == 1
+                && EVP_DigestUpdate(context, room.baseAddress, room.count) == 1
+                && EVP_DigestFinal_ex(context, room.baseAddress, nil) == 1
         }
         return isDone ? digest : nil
+    }
+
+    @unsafe
+    private static func read(_ bytes: Span<UInt8>, into context: OpaquePointer) -> Bool {
+        // Safety: the span outlives the call, and OpenSSL keeps nothing of it.
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
+        }
     }
 }
 

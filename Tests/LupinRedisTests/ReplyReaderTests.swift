@@ -53,6 +53,24 @@ struct ReplyReaderTests {
         }
     }
 
+    @Test func `lists in lists are read, and those that are too deep or negative are not`() throws {
+        let text = "*2\r\n*2\r\n*0\r\n*1\r\n*2\r\n:1\r\n$1\r\nx\r\n+last\r\n:2\r\n"
+        let inner = RedisReply.list([.integer(1), .text([0x78])])
+        let expected: [RedisReply] = [
+            .list([.list([.list([]), .list([inner])]), .status("last")]), .integer(2),
+        ]
+        let bytes = Array(text.utf8)
+        #expect(try read([bytes]) == expected)
+        #expect(try read(bytes.map { [$0] }) == expected)
+        for hostile in [
+            "*-2\r\n:1\r\n", "*-9999999999\r\n", "$-9\r\nabc\r\n", "*2\r\n,1.5\r\n#t\r\n",
+        ] {
+            #expect(throws: RedisProblem.self, "\(hostile)") { try read([Array(hostile.utf8)]) }
+        }
+        // Nothing of a list that is not whole comes out.
+        #expect(try read([Array("*3\r\n:1\r\n:2\r\n".utf8)]) == [])
+    }
+
     @Test func `a list that is announced too long, or never ends, is refused`() throws {
         #expect(throws: RedisProblem.self) { try read([Array("*2147483647\r\n:1\r\n".utf8)]) }
         #expect(throws: RedisProblem.self) { try read([Array("*65537\r\n:1\r\n".utf8)]) }
@@ -83,11 +101,34 @@ struct ReplyReaderTests {
     }
 
     @Test(arguments: ["0123", "ab\u{0}\u{0}", "", "another length"])
-    func `a command with a blank is the same as one made for its key`(key: String) {
+    func `commands with a blank are the same as those made for their key`(key: String) throws {
         let key = Array(key.utf8)
-        let range = KeyedCommand("GETRANGE", keyBytes: 4, [[0x30], Array("77".utf8)])
-        let expected = RedisCommand("GETRANGE", [key, [0x30], Array("77".utf8)])
-        #expect(range.about(key) == expected)
-        #expect(KeyedCommand("PTTL", keyBytes: 4).about(key) == RedisCommand("PTTL", [key]))
+        let both = KeyedCommands(
+            keyBytes: 4,
+            [.init("GETRANGE", [[0x30], Array("77".utf8)]), .init("PTTL")]
+        )
+        let range = RedisCommand("GETRANGE", [key, [0x30], Array("77".utf8)])
+        let expected = RedisCommands(range) + RedisCommand("PTTL", [key])
+        #expect(both.about(key) == expected && expected.count == 2)
+        #expect(
+            KeyedCommands(keyBytes: 4, [.init("PTTL")]).about(key)
+                == RedisCommands(RedisCommand("PTTL", [key]))
+        )
+    }
+
+    @Test func `each of several commands may go behind another`() throws {
+        let (a, b, c) = (RedisCommand("A", []), RedisCommand("B", [[1]]), RedisCommand("C", []))
+        let all = RedisCommands(a) + (RedisCommands(b) + c)
+        let prefix = RedisCommand("ASKING", [])
+        var (plain, led): ([UInt8], [UInt8]) = ([], [])
+        try all.append(to: &plain)
+        try all.append(to: &led, eachBehind: prefix)
+        var (expected, expectedLed): ([UInt8], [UInt8]) = ([], [])
+        for command in [a, b, c] {
+            try command.append(to: &expected)
+            try prefix.append(to: &expectedLed)
+            try command.append(to: &expectedLed)
+        }
+        #expect(plain == expected && led == expectedLed && all.count == 3)
     }
 }

@@ -6,8 +6,13 @@
 /// reference for each of its texts and lists.
 package final class PlannedCache: Sendable {
     package let policy: CachePolicy
+    /// Whether responses for all users may go to other machines.
+    package let mayBeShared: Bool
 
-    package init(_ policy: CachePolicy) { self.policy = policy }
+    package init(_ policy: CachePolicy) {
+        self.policy = policy
+        mayBeShared = policy.sharingObstacle(isForAll: true) == nil
+    }
 }
 
 /// How responses are stored and reused; a policy under `cache:`.

@@ -43,7 +43,11 @@ extension FieldSection {
     /// It shares its bytes with these fields, which get those of the length for that.
     mutating func whole(_ status: UInt16, length: UInt64) -> FieldSection {
         let answered = StoredResponse.wholeStatus(status)
-        var kept = lines.filter { $0.isSent(with: answered, storedWith: status) }
+        var kept: [Line] = []
+        kept.reserveCapacity(lines.count + 1)
+        for line in lines where line.isSent(with: answered, storedWith: status) {
+            kept.append(line)
+        }
         if answered != 204 { kept.append(makeLine(.contentLength, decimal: length)) }
         var whole = FieldSection()
         whole.storage = storage

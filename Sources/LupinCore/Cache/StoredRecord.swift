@@ -93,12 +93,15 @@ extension FieldSection {
     /// Parses field lines of `encoded`; nil when they are invalid.
     fileprivate init?(lines text: Span<UInt8>) {
         self.init()
-        storage = [UInt8](copying: text)
+        // With room for the Content-Length that `whole` adds.
+        storage.reserveCapacity(text.count + 40)
+        storage.append(copying: text)
+        // Most lines are longer.
+        lines.reserveCapacity(text.count / 24 + 1)
         var reader = LineReader(text)
         while let range = reader.next() {
             let line = text.extracting(range)
-            var colon = 0
-            while colon < line.count, line[colon] != 0x3A { colon += 1 }
+            let colon = line.place(of: 0x3A)
             guard colon > 0, colon + 1 < line.count, line[colon + 1] == 0x20 else { return nil }
             let start = range.lowerBound
             let known = FieldName(line.extracting(0..<colon))
@@ -158,13 +161,14 @@ private struct LineReader: ~Escapable {
     /// The next line without its end; nil when there is none.
     mutating func next() -> Range<Int>? {
         let start = position
-        var i = start
-        while i + 1 < bytes.count {
-            if bytes[i] == 0x0D, bytes[i + 1] == 0x0A {
-                position = i + 2
-                return start..<i
+        var end = start
+        while end < bytes.count {
+            end += bytes.extracting(end...).place(of: 0x0D)
+            if end + 1 < bytes.count, bytes[end + 1] == 0x0A {
+                position = end + 2
+                return start..<end
             }
-            i += 1
+            end += 1
         }
         return nil
     }

@@ -76,7 +76,8 @@ package struct StoredResponse: Sendable {
 
     /// The same with all times moved by so many microseconds: from another machine's clock to this
     /// one's.
-    package func moved(by microseconds: Int64) -> StoredResponse {
+    package consuming func moved(by microseconds: Int64) -> StoredResponse {
+        let (freshness, requestTimeUs) = (freshness, requestTimeUs)
         var moved = self
         moved.freshness = freshness.moved(by: microseconds)
         moved.requestTimeUs = requestTimeUs.addingSaturated(microseconds)

@@ -32,7 +32,8 @@ package struct StructuredDictionary: Sendable, Equatable {
     package init?(of name: String, in fields: FieldSection) {
         var text: [UInt8] = []
         var isThere = false
-        for line in fields.lines where fields.nameEquals(line, name.utf8.span) {
+        let wanted = name.utf8.span
+        for line in fields.lines where fields.nameEquals(line, wanted) {
             if isThere { text += [0x2C, 0x20] }
             text.append(copying: fields.storage.span.extracting(line.value.range))
             isThere = true

@@ -95,6 +95,17 @@ package struct VaryKey: Sendable, Hashable {
         return true
     }
 
+    /// Whether it is the key that a response gets here for a request, and so matches it.
+    func isKey(
+        of response: FieldSection,
+        request: FieldSection,
+        policy: CachePolicy
+    ) -> Bool {
+        if names.isEmpty, !response.names.contains(.vary) { return true }
+        return matches(request)
+            && self == VaryKey(of: response, request: request, policy: policy)
+    }
+
     package static func == (a: Self, b: Self) -> Bool {
         a.values == b.values && a.names == b.names
     }

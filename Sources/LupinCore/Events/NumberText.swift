@@ -13,6 +13,17 @@ extension Array where Element == UInt8 {
         }
     }
 
+    /// Appends two hex digits for each byte, lower case.
+    package mutating func append(hexOf bytes: Span<UInt8>) {
+        append(addingCapacity: bytes.count &* 2) { output in
+            for i in bytes.indices {
+                let (high, low) = (bytes[i] &>> 4, bytes[i] & 15)
+                output.append(high < 10 ? 0x30 &+ high : 0x57 &+ high)
+                output.append(low < 10 ? 0x30 &+ low : 0x57 &+ low)
+            }
+        }
+    }
+
     /// Appends `value` in decimal, padded with zeros to at least `width` digits (at most 20).
     package mutating func append(decimal value: UInt64, width: Int = 1) {
         var digits = 1

@@ -8,8 +8,8 @@
 package struct SharedEntry: Sendable, Equatable {
     /// What the key holds.
     package enum Content: Sendable, Equatable {
-        /// A response: its facts (`StoredResponse.encoded`) and its body.
-        case response(facts: [UInt8], body: [UInt8])
+        /// A response: its facts (`StoredResponse.encoded`), which are read once, and its body.
+        case response(facts: ArraySlice<UInt8>, body: [UInt8])
         /// The URL has several responses, chosen by these fields of the request; `series` is a part
         /// of their keys.
         case variants(names: [String], series: [UInt8])
@@ -28,10 +28,15 @@ package struct SharedEntry: Sendable, Equatable {
     }
 
     /// 32 bytes that only who has the team's key can make.
-    package typealias Signature = (_ key: [UInt8], _ signed: Span<UInt8>) -> [UInt8]
+    package typealias Signature = [32 of UInt8]
+    /// Signs a value under a key; nil where that can't be done.
+    package typealias Signing = (_ key: [UInt8], _ signed: Span<UInt8>) -> Signature?
 
     private static let mark = Array("lupin-s1".utf8)
     private static let signatureBytes = 32
+    private static let blankSignature = [UInt8](repeating: 0, count: signatureBytes)
+    /// Where that begins which the signature covers.
+    private static let covered = mark.count + signatureBytes
     private static let headBytes = mark.count + signatureBytes + 1 + 8 + 8 + 4
 
     /// The bytes that a response needs besides facts and body.
@@ -47,39 +52,43 @@ package struct SharedEntry: Sendable, Equatable {
     /// `lupin-s1`, the signature, then what it covers besides the key: a kind, two numbers of 64
     /// bits and the count of the first part in 32 bits, all with the least byte first, and the
     /// parts.
-    package func encoded(under key: [UInt8], _ sign: Signature) -> [UInt8] {
-        var signed: [UInt8] = []
-        let (kind, first, second): (UInt8, [UInt8], [UInt8]) =
+    package func encoded(under key: [UInt8], _ sign: Signing) -> [UInt8] {
+        let (kind, first, second): (UInt8, ArraySlice<UInt8>, [UInt8]) =
             switch content {
             case .response(let facts, let body): (0x72, facts, body)
             case .variants(let names, let series):
-                (0x76, Array(names.joined(separator: ",").utf8), series)
+                (0x76, Array(names.joined(separator: ",").utf8)[...], series)
             }
-        signed.reserveCapacity(first.count + second.count + 21)
-        signed.append(kind)
-        signed.append(littleEndian: UInt64(bitPattern: writtenAtUs), bytes: 8)
-        signed.append(littleEndian: UInt64(bitPattern: lifetimeMs), bytes: 8)
-        signed.append(littleEndian: UInt64(first.count), bytes: 4)
-        signed += first
-        signed += second
-        return Self.mark + sign(key, signed.span) + signed
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.headBytes + first.count + second.count)
+        bytes += Self.mark
+        bytes += Self.blankSignature
+        bytes.append(kind)
+        bytes.append(littleEndian: UInt64(bitPattern: writtenAtUs), bytes: 8)
+        bytes.append(littleEndian: UInt64(bitPattern: lifetimeMs), bytes: 8)
+        bytes.append(littleEndian: UInt64(first.count), bytes: 4)
+        bytes += first
+        bytes += second
+        if let signature = sign(key, bytes.span.extracting(Self.covered...)) {
+            for i in signature.indices { bytes[Self.mark.count + i] = signature[i] }
+        }
+        return bytes
     }
 
     /// Reads a value; nil where it is none of the team's, or of another key.
-    package init?(_ bytes: [UInt8], under key: [UInt8], _ sign: Signature) {
+    package init?(_ bytes: [UInt8], under key: [UInt8], _ sign: Signing) {
         guard bytes.count >= Self.headBytes, bytes.starts(with: Self.mark) else { return nil }
-        let covered = Self.mark.count + Self.signatureBytes
-        let signature = sign(key, bytes.span.extracting(covered..<bytes.count))
-        guard signature.count == Self.signatureBytes,
-            Self.isEqual(signature, bytes[Self.mark.count..<covered])
-        else { return nil }
-        let written = bytes.littleEndian(at: covered + 1, bytes: 8)
-        let lifetime = bytes.littleEndian(at: covered + 9, bytes: 8)
-        let firstCount = Int(bytes.littleEndian(at: covered + 17, bytes: 4))
+        let signature = sign(key, bytes.span.extracting(Self.covered...))
+        let claimed = bytes.span.extracting(Self.mark.count..<Self.covered)
+        guard let signature, Self.isEqual(signature, claimed) else { return nil }
+        let written = bytes.span.word(at: Self.covered + 1)
+        let lifetime = bytes.span.word(at: Self.covered + 9)
+        // The word before it ends with the same four bytes.
+        let firstCount = Int(bytes.span.word(at: Self.covered + 13) &>> 32)
         guard firstCount <= bytes.count - Self.headBytes else { return nil }
-        let first = Array(bytes[Self.headBytes..<(Self.headBytes + firstCount)])
-        let second = Array(bytes[(Self.headBytes + firstCount)...])
-        switch bytes[covered] {
+        let first = bytes[Self.headBytes..<(Self.headBytes + firstCount)]
+        let second = Array(bytes[first.endIndex...])
+        switch bytes[Self.covered] {
         case 0x72: content = .response(facts: first, body: second)
         case 0x76:
             let names = String(decoding: first, as: UTF8.self).split(separator: ",")
@@ -91,9 +100,10 @@ package struct SharedEntry: Sendable, Equatable {
     }
 
     /// Takes as long whatever the difference is.
-    private static func isEqual(_ one: [UInt8], _ other: ArraySlice<UInt8>) -> Bool {
+    private static func isEqual(_ one: Signature, _ other: Span<UInt8>) -> Bool {
+        guard other.count == signatureBytes else { return false }
         var difference: UInt8 = 0
-        for (a, b) in zip(one, other) { difference |= a ^ b }
+        for i in 0..<signatureBytes { difference |= one[i] ^ other[i] }
         return difference == 0
     }
 
@@ -120,12 +130,5 @@ package struct SharedEntry: Sendable, Equatable {
 extension [UInt8] {
     fileprivate mutating func append(littleEndian value: UInt64, bytes: Int) {
         for i in 0..<bytes { append(UInt8(truncatingIfNeeded: value >> UInt64(8 * i))) }
-    }
-
-    /// The caller has checked that there are so many.
-    fileprivate func littleEndian(at start: Int, bytes: Int) -> UInt64 {
-        var value: UInt64 = 0
-        for i in 0..<bytes { value |= UInt64(self[start + i]) << UInt64(8 * i) }
-        return value
     }
 }

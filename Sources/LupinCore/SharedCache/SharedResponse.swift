@@ -22,10 +22,19 @@ extension StoredResponse {
     /// never leaves the machine (RFC 9111 §3, §5.2.2.7).
     package var sharingRefusal: NoStoreReason? {
         if let refusal = diskRefusal { return refusal }
-        let told = ResponseDirectives(fields, targeted: [])
-        if told.flags.contains(.private) { return .isPrivate }
-        if told.flags.contains(.noStore) { return .noStore }
+        // Where no targeted field counts, they are those of Cache-Control.
+        let told =
+            directives.isTargeted
+            ? ResponseDirectives(cacheControlOf: fields).flags : directives.flags
+        if told.contains(.private) { return .isPrivate }
+        if told.contains(.noStore) { return .noStore }
         return content.isComplete ? nil : .partial
+    }
+
+    /// Whether it may answer a request here: it matches, and this machine would have stored it
+    /// under the same key, where another one's policy may ignore Vary.
+    package func answers(_ request: FieldSection, policy: CachePolicy) -> Bool {
+        vary.isKey(of: fields, request: request, policy: policy)
     }
 
     /// How long it is worth keeping for others, in milliseconds; 0 for not at all.
@@ -40,8 +49,9 @@ extension StoredResponse {
 
     /// The same response as another machine got it `elapsedMs` ago, with all times by the clock
     /// here; its age at receipt stays what it was there.
-    package func received(_ elapsedMs: Int64, before nowUs: Int64) -> StoredResponse {
+    package consuming func received(_ elapsedMs: Int64, before nowUs: Int64) -> StoredResponse {
         let receivedUs = nowUs.subtractingSaturated(elapsedMs.multipliedSaturated(by: 1000))
-        return moved(by: receivedUs.subtractingSaturated(freshness.responseTimeUs))
+        let difference = receivedUs.subtractingSaturated(freshness.responseTimeUs)
+        return moved(by: difference)
     }
 }

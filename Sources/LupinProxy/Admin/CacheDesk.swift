@@ -211,18 +211,18 @@ private struct AdminRefusal: Error {
 extension CachedResponse {
     /// A response on disk only, under the built-in policy; nil when it can't be read.
     fileprivate convenience init?(_ entry: DiskEntry) {
-        let policy = CachePolicy.standard
+        let planned = PlannedCache(.standard)
         let facts = StoredResponse(
             encoded: entry.facts.span,
             length: entry.length,
-            policy: policy
+            policy: planned.policy
         )
         guard let facts else { return nil }
         self.init(
             id: 0,
             key: CacheKey(stored: entry.key),
             facts: facts,
-            policy: policy,
+            by: planned,
             content: nil,
             place: DiskPlace(entry.id)
         )

@@ -273,7 +273,7 @@ extension Exchange {
                 use.variance,
                 facts,
                 content,
-                policy: use.policy,
+                by: use.planned,
                 mayLieOnDisk: disk != nil,
                 requestTimeUs: use.requestTimeUs
             )

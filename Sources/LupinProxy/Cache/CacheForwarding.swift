@@ -160,7 +160,7 @@ extension Exchange {
             }
             switch renewed.fate {
             case .renewed where !isContradicted(cached, by: response):
-                store.update(cached, newer, policy: use.policy)
+                store.update(cached, newer, by: use.planned)
                 if let content = cached.content { share(newer, content, use) }
             case .unchanged: break
             case .renewed, .removed:

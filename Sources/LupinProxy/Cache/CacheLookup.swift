@@ -9,7 +9,19 @@ extension Exchange {
         _ planned: PlannedCache,
         to target: KnownTarget
     ) async throws(LupinError) {
-        let use = try await preparedUse(planned, to: target)
+        let base: AdaptedRequest
+        if let plain = try unadapted(for: target) {
+            base = plain
+        } else {
+            base = try await adaptSteps(for: target)
+        }
+        // The owner of the responses matters even where every client may use the credentials.
+        if !planned.policy.isShared { cacheOwner = await clientUser() }
+        try await answer(through: cacheUse(planned, base), to: target)
+    }
+
+    /// The same, once it is known what is looked for.
+    func answer(through use: CacheUse, to target: KnownTarget) async throws(LupinError) {
         caching = use
         let store = resources.shared.responses
         if let reason = use.asked.bypass {
@@ -18,7 +30,7 @@ extension Exchange {
             if reason != .method { use.status.detail = reason.rawValue }
             return try await forward(use, to: target)
         }
-        var mayWait = use.asked.isCollapsible && planned.policy.isCollapsing
+        var mayWait = use.asked.isCollapsible && use.planned.policy.isCollapsing
         while true {
             use.look(in: store)
             if use.selected == nil, let disk = store.disk {
@@ -49,21 +61,10 @@ extension Exchange {
         try await forward(use, to: target)
     }
 
-    /// The use of the cache: the one that was prepared before there was a task, or a new one.
-    private func preparedUse(
-        _ planned: PlannedCache,
-        to target: KnownTarget
-    ) async throws(LupinError) -> CacheUse {
-        if let prepared = prepared.take() { return prepared }
-        let base: AdaptedRequest
-        if let plain = try unadapted(for: target) {
-            base = plain
-        } else {
-            base = try await adaptSteps(for: target)
-        }
-        // The owner of the responses matters even where every client may use the credentials.
-        if !planned.policy.isShared { cacheOwner = await clientUser() }
-        return cacheUse(planned, base)
+    /// Goes on with a look into the shared store that began without a task.
+    func answer(goingOnWith wait: SharedWait) async throws(LupinError) {
+        if try await answerFromOthers(wait.use, to: wait.target, goingOnWith: wait) { return }
+        try await forward(wait.use, to: wait.target)
     }
 
     /// Serves the response that another machine stored, or is fetching; one fetch at a time for all
@@ -71,12 +72,17 @@ extension Exchange {
     /// - Returns: Whether it was served; else this exchange fetches.
     private func answerFromOthers(
         _ use: CacheUse,
-        to target: KnownTarget
+        to target: KnownTarget,
+        goingOnWith wait: SharedWait? = nil
     ) async throws(LupinError) -> Bool {
-        guard let client = sharedTier(for: use) else { return false }
+        guard let client = wait?.client ?? sharedTier(for: use) else { return false }
         var isServed = false
         do throws(LupinError) {
-            let isFound = try await loadFromShared(use, client)
+            if wait != nil, hasClientLeft { throw .clientGone }
+            var isFound = wait?.isFound ?? false
+            if wait?.isFound == nil {
+                isFound = try await loadFromShared(use, client, goingOnWith: wait?.question)
+            }
             var isThere = isFound && isServable(use)
             if !isThere, use.flight != nil { isThere = try await awaitOthers(use, client) }
             if isThere { land(use, .landed) }
@@ -96,18 +102,13 @@ extension Exchange {
         to target: KnownTarget
     ) async throws(LupinError) -> Bool {
         guard let selected = use.selected else {
-            use.status = .forward(use.candidates.isEmpty ? .uriMiss : .varyMiss)
-            if !use.candidates.isEmpty { prepareValidation(use) }
+            noteMiss(use)
             return false
         }
-        let decision = use.candidates[selected].facts.reuse(
-            for: use.asked,
-            policy: use.policy,
-            nowUs: resources.wallNow
-        )
+        let cached = use.candidates[selected]
+        let decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
         switch decision {
         case .fresh(_, let ttl), .stale(_, let ttl, .now), .stale(_, let ttl, .whileRevalidating):
-            let cached = use.candidates[selected]
             guard let content = try await content(of: cached) else {
                 return miss(use)
             }
@@ -122,7 +123,7 @@ extension Exchange {
             use.status = .forward(decision.forward ?? .stale)
             use.mayServe = mayServe
             prepareValidation(use)
-        case .incomplete: return try await answerFromParts(use, use.candidates[selected])
+        case .incomplete: return try await answerFromParts(use, cached)
         case .bypass: use.status = .forward(.bypass)
         case .gatewayTimeout:
             use.status = .forward(.miss)
@@ -130,6 +131,12 @@ extension Exchange {
             return true
         }
         return false
+    }
+
+    /// Notes that no response in memory is for the request.
+    func noteMiss(_ use: CacheUse) {
+        use.status = .forward(use.candidates.isEmpty ? .uriMiss : .varyMiss)
+        if !use.candidates.isEmpty { prepareValidation(use) }
     }
 
     /// Treats an entry whose content the disk can't read as never stored.

@@ -48,7 +48,7 @@ extension Exchange {
     private func current(_ vary: VaryKey, _ use: CacheUse) -> CachedResponse? {
         resources.shared.responses.responses(use.storingKey)
             .first { $0.facts.vary == vary }?
-            .seen(by: use.policy)
+            .seen(by: use.planned)
     }
 
     /// Starts to store a part; with `isKept` false it is read along and then dropped.
@@ -104,7 +104,7 @@ extension Exchange {
             }
             facts = renewed.response
             if current.facts.content.isComplete {
-                store.update(current, facts, policy: use.policy)
+                store.update(current, facts, by: use.planned)
                 return true
             }
             guard let former = current.content else { return false }
@@ -121,7 +121,7 @@ extension Exchange {
             use.variance,
             facts,
             content,
-            policy: use.policy,
+            by: use.planned,
             mayLieOnDisk: facts.content.isComplete && mayLieOnDisk(facts, use),
             requestTimeUs: use.requestTimeUs
         )

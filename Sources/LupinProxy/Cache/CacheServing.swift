@@ -20,34 +20,33 @@ extension Exchange {
         try await relay(from: source, to: sink)
     }
 
-    /// Begins to serve a stored response that is fresh and in memory.
-    /// - Returns: Nil when there is none, or when a wait is needed; then nothing was done.
-    func openFromMemory(
-        _ planned: PlannedCache,
-        _ base: AdaptedRequest
-    ) throws(LupinError) -> (source: any BodySource, sink: any BodySink)? {
+    /// The use of the cache, looked up in memory; nil when the client's user must be asked for.
+    func useAtOnce(_ planned: PlannedCache, _ base: AdaptedRequest) -> CacheUse? {
         if !planned.policy.isShared {
             guard let user = knownUser else { return nil }
             cacheOwner = user
         }
         let use = cacheUse(planned, base)
-        guard let (cached, content, ttl) = freshInMemory(use) else {
-            if goesAsItCame { prepared = use }
-            return nil
-        }
-        caching = use
-        use.status = .hit(ttl: ttl)
-        return try open(cached, .memory(content), as: served(cached, use), use)
+        if use.asked.bypass == nil { use.look(in: resources.shared.responses) }
+        return use
     }
 
-    private func freshInMemory(_ use: CacheUse) -> (CachedResponse, StoredContent, ttl: Int64)? {
-        guard use.asked.bypass == nil else { return nil }
-        use.look(in: resources.shared.responses)
+    /// Begins to serve a stored response that is fresh and in memory.
+    /// - Returns: Nil when there is none, or when a wait is needed; then nothing was done.
+    func openFromMemory(
+        _ use: CacheUse
+    ) throws(LupinError) -> (source: any BodySource, sink: any BodySink)? {
         guard let selected = use.selected else { return nil }
         let cached = use.candidates[selected]
         let decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
-        return (cached, content, ttl)
+        caching = use
+        use.status = .hit(ttl: ttl)
+        if use.shared?.isSource == true {
+            land(use, .landed)
+            use.status.detail = "shared"
+        }
+        return try open(cached, .memory(content), as: served(cached, use), use)
     }
 
     private func open(

@@ -68,13 +68,22 @@ final class CacheUse {
             candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
         }
         if !candidates.allSatisfy({ $0.isSeen(by: planned) }) {
-            candidates = candidates.map { $0.seen(by: policy) }
+            candidates = candidates.map { $0.seen(by: planned) }
         }
         if candidates.count == 1 {
             selected = base.selects(candidates[0]) ? 0 : nil
         } else {
             selected = StoredResponse.selected(from: facts, for: base.head.fields)
         }
+    }
+
+    /// Finds a response that was just stored for the request; nil where it had no room.
+    func find(_ stored: CachedResponse?, in store: ResponseStore) {
+        guard let stored, candidates.isEmpty, !planned.policy.obeysNoVarySearch else {
+            return look(in: store, besides: stored.map { [$0] } ?? [])
+        }
+        candidates = [stored]
+        selected = 0
     }
 
     /// Discards everything that was found.
@@ -129,6 +138,11 @@ extension AdaptedRequest {
 
     /// Whether the fields that select a stored response are those of this request.
     func selects(_ cached: CachedResponse) -> Bool { cached.isSelected(by: request.head.fields) }
+
+    /// Whether the response of another machine may answer the request.
+    func isAnswered(by told: StoredResponse, _ policy: CachePolicy) -> Bool {
+        told.answers(request.head.fields, policy: policy)
+    }
 
     /// The answer of a stored response, in its whole or in part.
     func answer(

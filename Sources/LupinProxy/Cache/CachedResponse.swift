@@ -7,8 +7,8 @@ final class CachedResponse: Sendable {
     let id: UInt64
     let key: CacheKey
     let facts: StoredResponse
-    /// The policy by which the facts were computed.
-    let policy: CachePolicy
+    /// The cache by whose policy the facts were computed.
+    private let planned: PlannedCache
     /// nil when it is on disk only.
     let content: StoredContent?
     /// Its place on disk; nil when it is kept in memory only.
@@ -18,17 +18,20 @@ final class CachedResponse: Sendable {
         id: UInt64,
         key: CacheKey,
         facts: StoredResponse,
-        policy: CachePolicy,
+        by planned: PlannedCache,
         content: StoredContent?,
         place: DiskPlace?
     ) {
         self.id = id
         self.key = key
         self.facts = facts
-        self.policy = policy
+        self.planned = planned
         self.content = content
         self.place = place
     }
+
+    /// The policy by which the facts were computed.
+    var policy: CachePolicy { planned.policy }
 
     /// Its memory besides the content.
     static let overheadBytes = 1024
@@ -38,10 +41,15 @@ final class CachedResponse: Sendable {
         Int(clamping: content?.count ?? 0) + facts.fields.storage.count + Self.overheadBytes
     }
 
+    /// When it was received, in microseconds since 1970.
+    var responseTimeUs: Int64 { facts.freshness.responseTimeUs }
+
     // Here, and not asked of `facts` by those who hold the response: that would copy them.
 
     /// Whether its facts were computed by the policy.
-    func isSeen(by planned: PlannedCache) -> Bool { planned.policy == policy }
+    func isSeen(by planned: PlannedCache) -> Bool {
+        planned === self.planned || planned.policy == self.planned.policy
+    }
 
     /// Whether the fields that select it are those of a request.
     func isSelected(by request: FieldSection) -> Bool { facts.vary.matches(request) }
@@ -66,26 +74,26 @@ final class CachedResponse: Sendable {
     }
 
     /// The same response under another policy.
-    func seen(by policy: CachePolicy) -> CachedResponse {
-        if policy == self.policy { return self }
+    func seen(by planned: PlannedCache) -> CachedResponse {
+        if isSeen(by: planned) { return self }
         let seen = StoredResponse(
             facts.head,
             vary: facts.vary,
             content: facts.content,
-            policy: policy,
+            policy: planned.policy,
             requestTimeUs: facts.requestTimeUs,
             responseTimeUs: facts.freshness.responseTimeUs
         )
-        return renewed(seen, policy)
+        return renewed(seen, planned)
     }
 
     /// The same response with other facts.
-    func renewed(_ facts: StoredResponse, _ policy: CachePolicy) -> CachedResponse {
+    func renewed(_ facts: StoredResponse, _ planned: PlannedCache) -> CachedResponse {
         CachedResponse(
             id: id,
             key: key,
             facts: facts,
-            policy: policy,
+            by: planned,
             content: content,
             place: place
         )
@@ -97,7 +105,7 @@ final class CachedResponse: Sendable {
             id: id,
             key: key,
             facts: facts,
-            policy: policy,
+            by: planned,
             content: content,
             place: place
         )

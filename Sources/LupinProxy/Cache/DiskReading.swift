@@ -22,7 +22,7 @@ extension Exchange {
         let entries = try await onDisk(tier) { disk in keys.map { disk.entries(for: $0.text) } }
         var adopted: [CachedResponse] = []
         for (key, entries) in zip(keys, entries ?? []) {
-            adopted += store.adopt(entries, key, use.policy)
+            adopted += store.adopt(entries, key, by: use.planned)
         }
         if !adopted.isEmpty { use.look(in: store, besides: adopted) }
     }

@@ -25,6 +25,19 @@ final class Flight: Sendable {
     /// Whether exchanges wait for the outcome, or read along.
     var hasFollowers: Bool { state.withLock { $0.followers > 0 } }
 
+    /// The fetch under way, or a new one that the caller leads.
+    ///
+    /// The place is one in a table, which is so searched once.
+    static func join(_ place: inout Flight?) -> (flight: Flight, isLeader: Bool) {
+        if let flight = place { return (flight, false) }
+        let flight = Flight()
+        place = flight
+        return (flight, true)
+    }
+
+    /// Makes its place free, unless another fetch has it.
+    func leave(_ place: inout Flight?) { if place === self { place = nil } }
+
     func resolve(_ outcome: Outcome) {
         let waiting = state.withLock { state in
             state.outcome = outcome

@@ -118,7 +118,7 @@ final class ResponseStore: Sendable {
     ///   - variance: The URLs that may have it; nil for that of the request.
     ///   - facts: Its facts.
     ///   - content: The whole content; nil when it is on disk, or on its way there.
-    ///   - policy: The policy by which the facts were computed.
+    ///   - planned: The cache by whose policy the facts were computed.
     ///   - mayLieOnDisk: Whether it may be written to a file.
     ///   - requestTimeUs: When this process requested it; nil if it did not.
     /// - Returns: The response as stored; nil if its URL was dropped since it was requested.
@@ -127,7 +127,7 @@ final class ResponseStore: Sendable {
         _ variance: NoVarySearch?,
         _ facts: StoredResponse,
         _ content: StoredContent?,
-        policy: CachePolicy,
+        by planned: PlannedCache,
         mayLieOnDisk: Bool,
         requestTimeUs: Int64?
     ) -> CachedResponse? {
@@ -144,25 +144,19 @@ final class ResponseStore: Sendable {
                 id: state.shelves.newID(),
                 key: key,
                 facts: facts,
-                policy: policy,
+                by: planned,
                 content: content,
                 place: disk.map { _ in DiskPlace() }
             )
-            var dropped: [CachedResponse] = []
-            for old in state.shelves[key] where old.facts.vary == facts.vary {
-                state.shelves.remove(old)
-                dropped.append(old)
-            }
-            if let oldest = state.shelves[key].first,
-                state.shelves[key].count >= policy.variantsMax
-            {
-                state.shelves.remove(oldest)
-                dropped.append(oldest)
-            }
-            state.shelves.add(response)
+            let dropped = state.shelves.replace(with: response)
             if let variance { state.variances.note(variance, of: request.path) }
             // A response that was of no use to others before is now: they may wait for it again.
-            if facts.answersOthers(policy: policy, nowUs: facts.freshness.responseTimeUs) {
+            if !state.alone.isEmpty,
+                facts.answersOthers(
+                    policy: planned.policy,
+                    nowUs: facts.freshness.responseTimeUs
+                )
+            {
                 state.alone[request] = nil
             }
             state.counts.stored += 1
@@ -175,13 +169,13 @@ final class ResponseStore: Sendable {
     }
 
     /// Replaces a response's facts with those after a validation.
-    func update(_ response: CachedResponse, _ facts: StoredResponse, policy: CachePolicy) {
+    func update(_ response: CachedResponse, _ facts: StoredResponse, by planned: PlannedCache) {
         let disk = state.withLock { state in
-            state.shelves.update(response) { $0.renewed(facts, policy) }
+            state.shelves.update(response) { $0.renewed(facts, planned) }
             return state.disk
         }
         // The response may be on disk although memory has dropped it.
-        disk?.update(response.renewed(facts, policy))
+        disk?.update(response.renewed(facts, planned))
     }
 
     func remove(_ responses: [CachedResponse]) {
@@ -271,10 +265,10 @@ final class ResponseStore: Sendable {
     func adopt(
         _ entries: [DiskEntry],
         _ key: CacheKey,
-        _ policy: CachePolicy
+        by planned: PlannedCache
     ) -> [CachedResponse] {
         let found = entries.compactMap { entry in
-            StoredResponse(encoded: entry.facts.span, length: entry.length, policy: policy)
+            StoredResponse(encoded: entry.facts.span, length: entry.length, policy: planned.policy)
                 .map { ($0, DiskPlace(entry.id)) }
         }
         return state.withLock { state in
@@ -289,7 +283,7 @@ final class ResponseStore: Sendable {
                     id: state.shelves.newID(),
                     key: key,
                     facts: facts,
-                    policy: policy,
+                    by: planned,
                     content: nil,
                     place: place
                 )
@@ -363,21 +357,18 @@ final class ResponseStore: Sendable {
     /// request makes its own fetch.
     func join(_ key: CacheKey, now: UInt64) -> (flight: Flight, isLeader: Bool)? {
         state.withLock { state in
-            if let until = state.alone[key] {
+            if !state.alone.isEmpty, let until = state.alone[key] {
                 if now < until { return nil }
                 state.alone[key] = nil
             }
-            if let flight = state.flights[key] { return (flight, false) }
-            let flight = Flight()
-            state.flights[key] = flight
-            return (flight, true)
+            return Flight.join(&state.flights[key])
         }
     }
 
     /// Ends a fetch; `isAlone` means that no other request could use its result.
     func land(_ key: CacheKey, _ flight: Flight, isAlone: Bool, now: UInt64) {
         state.withLock { state in
-            if state.flights[key] === flight { state.flights[key] = nil }
+            flight.leave(&state.flights[key])
             guard isAlone else { return }
             if state.alone.count >= Self.aloneMax { state.alone = [:] }
             state.alone[key] = now &+ Self.aloneTime

@@ -1,12 +1,40 @@
 // The responses in memory by key, their URLs, and what is evicted when room runs out.
 import LupinCore
 
+/// The keys of one listing; most have one, which needs no set.
+private struct Listed {
+    var first: CacheKey
+    var others: Set<CacheKey> = []
+
+    var keys: [CacheKey] { [first] + others }
+}
+
+extension Listed? {
+    fileprivate mutating func add(_ key: CacheKey) {
+        guard let first = self?.first else {
+            self = Listed(first: key)
+            return
+        }
+        if first != key { self?.others.insert(key) }
+    }
+
+    fileprivate mutating func remove(_ key: CacheKey) {
+        guard self?.first == key else {
+            self?.others.remove(key)
+            return
+        }
+        self = self?.others.popFirst().map { next in
+            Listed(first: next, others: self?.others ?? [])
+        }
+    }
+}
+
 /// The stored responses in memory; a value that `ResponseStore` guards.
 struct Shelves {
     private var shelves: [CacheKey: [CachedResponse]] = [:]
     private var keys: [UInt64: CacheKey] = [:]
     /// The keys by `CacheKey.listing`: for look-ups by URL, in any partition.
-    private var listings: [String: Set<CacheKey>] = [:]
+    private var listings: [String: Listed] = [:]
     private var queue: EvictionQueue<UInt64>
     private var lastID: UInt64 = 0
     /// The number of responses evicted for lack of room.
@@ -36,8 +64,8 @@ struct Shelves {
     /// The keys under which a request for `url` can find responses, in all partitions and under any
     /// policy.
     func keys(answering url: some StringProtocol) -> [CacheKey] {
-        let general = listings[CacheKey.generalListing(of: url)] ?? []
-        return Array(listings[String(url)] ?? []) + CacheKey.answering(url, among: general)
+        let general = listings[CacheKey.generalListing(of: url)]?.keys ?? []
+        return (listings[String(url)]?.keys ?? []) + CacheKey.answering(url, among: general)
     }
 
     private func index(of response: CachedResponse) -> Int? {
@@ -61,11 +89,44 @@ struct Shelves {
 
     /// Adds a response behind those under its key.
     mutating func add(_ response: CachedResponse) {
+        shelves[response.key, default: []].append(response)
+        list(response)
+    }
+
+    /// Adds a response in place of those for the same requests, and of the oldest where there
+    /// would be too many.
+    /// - Returns: Those that it replaced.
+    mutating func replace(with response: CachedResponse) -> [CachedResponse] {
+        let replaced = Self.replace(with: response, on: &shelves[response.key, default: []])
+        for old in replaced {
+            queue.remove(old.id)
+            keys[old.id] = nil
+        }
+        list(response)
+        return replaced
+    }
+
+    private mutating func list(_ response: CachedResponse) {
         let key = response.key
-        shelves[key, default: []].append(response)
         keys[response.id] = key
-        listings[key.listing, default: []].insert(key)
+        listings[key.listing].add(key)
         for id in queue.insert(response.id, bytes: response.bytes) { evict(id) }
+    }
+
+    private static func replace(
+        with response: CachedResponse,
+        on shelf: inout [CachedResponse]
+    ) -> [CachedResponse] {
+        var replaced: [CachedResponse] = []
+        if !shelf.isEmpty {
+            replaced = shelf.filter { $0.facts.vary == response.facts.vary }
+            shelf.removeAll { $0.facts.vary == response.facts.vary }
+            if !shelf.isEmpty, shelf.count >= response.policy.variantsMax {
+                replaced.append(shelf.removeFirst())
+            }
+        }
+        shelf.append(response)
+        return replaced
     }
 
     /// Replaces a response with the result of `change`, if it is still stored.
@@ -96,8 +157,6 @@ struct Shelves {
         shelves[key]?.removeAll { $0.id == response.id }
         guard shelves[key]?.isEmpty == true else { return }
         shelves[key] = nil
-        let listing = key.listing
-        listings[listing]?.remove(key)
-        if listings[listing]?.isEmpty == true { listings[listing] = nil }
+        listings[key.listing].remove(key)
     }
 }

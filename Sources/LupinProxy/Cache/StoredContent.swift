@@ -31,7 +31,7 @@ enum StoredPiece: Sendable {
     }
 
     /// Whether bytes of this length are in the right kind of memory.
-    private var isWellKept: Bool {
+    fileprivate var isWellKept: Bool {
         switch self {
         case .bytes(let bytes): bytes.count < MappedBytes.countMin
         case .mapped: true
@@ -80,6 +80,13 @@ struct StoredContent: Sendable {
 
     /// Pieces up to this size are joined: each piece costs one call when it is sent.
     private static let pieceBytesMax = 1 << 20
+
+    /// One piece, which is copied if it is long.
+    init(whole bytes: [UInt8]) {
+        let piece = StoredPiece.bytes(bytes)
+        count = UInt64(bytes.count)
+        pieces = [piece.isWellKept ? piece : StoredPiece(joining: [piece])]
+    }
 
     /// Pieces as they were received.
     init(_ pieces: [[UInt8]]) { self.init(pieces.map(StoredPiece.bytes)) }

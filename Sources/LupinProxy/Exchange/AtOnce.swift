@@ -73,12 +73,23 @@ extension Exchange {
         guard let adapted else { return .credential }
         if wishes.upgrade != nil { return .upgrade }
         if let plan, let planned = plan.caching {
-            guard let (source, sink) = try openFromMemory(planned, adapted) else { return .store }
-            try deliver(from: source, to: sink)
+            guard let use = useAtOnce(planned, adapted) else { return .store }
+            if try serveFromMemory(use) { return nil }
+            // A task gives credentials to a request that has none yet.
+            guard authentication == nil else { return .store }
+            if !askOthers(use, known) { callTask(from: .lookUp(use, known), because: .store) }
             return nil
         }
         if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
         return try send(try attempt(.adapted(adapted), because: .first), to: known)
+    }
+
+    /// Serves a stored response that is fresh and in memory.
+    /// - Returns: Whether there is one.
+    func serveFromMemory(_ use: CacheUse) throws(LupinError) -> Bool {
+        guard let (source, sink) = try openFromMemory(use) else { return false }
+        try deliver(from: source, to: sink)
+        return true
     }
 
     private func send(
@@ -106,6 +117,8 @@ extension Exchange {
             awaitResponse(to: underWay.attempt, at: underWay.target)
         } else if let download {
             awaitEnd(of: download)
+        } else if sharedWait != nil, hasClientLeft {
+            callTask(because: .clientLeft)
         }
     }
 
@@ -196,14 +209,17 @@ extension Exchange {
             callTask(from: .attempt(.sent(attempt), known), because: cause)
         } else if let download {
             callTask(from: .body(download), because: cause)
+        } else if let sharedWait {
+            callTask(from: .shared(sharedWait), because: cause)
         }
     }
 
-    private func callTask(from entry: Entry, because cause: TaskCause) {
+    func callTask(from entry: Entry, because cause: TaskCause) {
         underWay = nil
         // An exchange that has ended keeps its keeper until its record is written.
         guard isUnattended, let keeper = keeper.take() else { return }
         isUnattended = false
+        if let wait = sharedWait.take() { wait.question.wait(in: slot) }
         resources.count(cause)
         keeper.takeUp(self, from: entry)
     }
@@ -211,7 +227,7 @@ extension Exchange {
 
 extension WorkerResources {
     /// How long an exchange may go on without a task, in microseconds.
-    private static let unattendedTime: UInt64 = Waits.patienceMin / 2
+    static let unattendedTime: UInt64 = Waits.patienceMin / 2
 
     /// Starts a task that watches exchanges which take long, unless there is one.
     func attend() {

@@ -426,8 +426,7 @@ final class Attempt {
     private func checkClient(_ woken: WakeReasons) throws(LupinError) {
         if woken.meets(.cut) { throw .stopping }
         if woken.meets(.outrun) { throw .clientGone }
-        let isForOthers = exchange.caching?.flight?.hasFollowers ?? false
-        if exchange.downstream.isClientGone, !isForOthers { throw .clientGone }
+        if exchange.hasClientLeft { throw .clientGone }
     }
 
     private func waitDeadline() -> UInt64 {

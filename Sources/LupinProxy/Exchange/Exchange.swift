@@ -75,6 +75,8 @@ final class Exchange: Rostered {
     var isUnattended = false
     /// The attempt whose response is awaited without a task.
     var underWay: (attempt: Attempt, target: KnownTarget)?
+    /// The look into the shared store that is under way without a task.
+    var sharedWait: SharedWait?
     /// When the body of the response began, in microseconds of the loop's clock.
     var deliveryBegun: UInt64 = 0
     /// Reports attempts and stages to monitors; nil when there are none.
@@ -92,8 +94,6 @@ final class Exchange: Rostered {
     var download: BodyRelay?
     /// The use of the cache; nil when there is none.
     var caching: CacheUse?
-    /// The use of the cache by a request as it came, which memory could not answer at once.
-    var prepared: CacheUse?
     /// The origin's side of a response that is stored while it is delivered.
     var filling: BodyRelay?
     /// The download does not come directly from upstream.
@@ -163,6 +163,10 @@ final class Exchange: Rostered {
         case own(OwnAnswer)
         /// The rules were matched.
         case match(KnownTarget)
+        /// Memory has no response to serve at once.
+        case lookUp(CacheUse, KnownTarget)
+        /// A look into the shared store has begun.
+        case shared(SharedWait)
         /// An attempt has begun.
         case attempt(BegunAttempt, KnownTarget)
         /// The response's body is being sent.
@@ -202,6 +206,8 @@ final class Exchange: Rostered {
             case .own(let own): try await answer(own)
             case .match(let known):
                 if try await serve(known) == .enclose { return .enclose }
+            case .lookUp(let use, let known): try await answer(through: use, to: known)
+            case .shared(let wait): try await answer(goingOnWith: wait)
             case .attempt(let begun, let known): try await forward(to: known, goingOnWith: begun)
             case .body(let relay): try await bring(relay)
             case .failure(let error): throw error
@@ -362,6 +368,11 @@ final class Exchange: Rostered {
         let leaving: WakeReasons =
             request.version == .http10 || !isAlone ? .cut : .downstreamClosed | .cut
         return race == .over ? leaving : leaving | .outrun
+    }
+
+    /// Whether the client has left, and nobody else waits for the response.
+    var hasClientLeft: Bool {
+        downstream.isClientGone && caching?.flight?.hasFollowers != true
     }
 
     /// Changes the request's fields.

@@ -25,8 +25,10 @@ final class NodeHealth: Sendable {
     private static let firstPause: UInt64 = 100_000
     private static let pauseMax: UInt64 = 30_000_000
 
+    var isAllWell: Bool { count.load(ordering: .relaxed) == 0 }
+
     func permit(_ target: RedisTarget, now: UInt64) -> Permit {
-        if count.load(ordering: .relaxed) == 0 { return .pass }
+        if isAllWell { return .pass }
         return troubled.withLock { troubled in
             guard var trouble = troubled[target] else { return .pass }
             guard now >= trouble.probeAt else { return .leave }
@@ -38,7 +40,7 @@ final class NodeHealth: Sendable {
     }
 
     func isWell(_ target: RedisTarget) -> Bool {
-        if count.load(ordering: .relaxed) == 0 { return true }
+        if isAllWell { return true }
         return troubled.withLock { $0[target] == nil }
     }
 
@@ -56,7 +58,7 @@ final class NodeHealth: Sendable {
     /// Notes an answer.
     /// - Returns: Whether the node had failed before.
     func noteSuccess(of target: RedisTarget) -> Bool {
-        if count.load(ordering: .relaxed) == 0 { return false }
+        if isAllWell { return false }
         return troubled.withLock { troubled in
             defer { count.store(troubled.count, ordering: .relaxed) }
             return troubled.removeValue(forKey: target) != nil

@@ -9,6 +9,8 @@ final class RedisClient {
     let tier: SharedTier
     private let resources: WorkerResources
     private var connections: [RedisTarget: RedisConnection] = [:]
+    /// The one of `connections` that leads to the server of the settings.
+    private var home: RedisConnection?
     private var slots = SlotMap()
     /// When the nodes were last asked for.
     private var learntAt: UInt64 = 0
@@ -42,7 +44,7 @@ final class RedisClient {
     ///   - slot: The slot to wake with `.answered`; nil where nobody waits.
     /// - Returns: The question; nil where the key's node is left alone for now.
     func ask(
-        _ commands: [RedisCommand],
+        _ commands: RedisCommands,
         about key: [UInt8],
         slot: ParkingSlot? = nil
     ) -> RedisQuestion? {
@@ -54,8 +56,38 @@ final class RedisClient {
             return nil
         case .leave: return nil
         }
-        let question = RedisQuestion(commands, key: key, slot: slot)
+        let deadline = resources.loop.deadline(in: tier.timeoutUs)
+        let question = RedisQuestion(commands, key: key, slot: slot, until: deadline)
         send(question, to: target)
+        return question
+    }
+
+    func ask(_ command: RedisCommand, about key: [UInt8]) {
+        _ = ask(RedisCommands(command), about: key)
+    }
+
+    /// An open connection to a key's node; nil where there is none, or the node is left alone.
+    func openConnection(for key: [UInt8]) -> RedisConnection? {
+        // Without a cluster no node has to be looked up.
+        if slots.isEmpty, tier.health.isAllWell, let home { return home.isOpen ? home : nil }
+        let target = node(of: key)
+        guard tier.health.isWell(target), let connection = connections[target], connection.isOpen
+        else { return nil }
+        return connection
+    }
+
+    /// Looks for the value of a key, for `asker`, which has no task and needs one from `patience`
+    /// on, in µs of the loop's clock.
+    func look(
+        for key: [UInt8],
+        by connection: RedisConnection,
+        _ asker: any RedisAsker,
+        until patience: UInt64
+    ) -> RedisQuestion {
+        let deadline = resources.loop.deadline(in: tier.timeoutUs)
+        let question = RedisQuestion(tier.look(key), key: key, until: deadline)
+        question.wait(asker, until: min(deadline, patience))
+        connection.ask(question)
         return question
     }
 
@@ -64,7 +96,7 @@ final class RedisClient {
         to question: RedisQuestion,
         waiting park: (UInt64) async throws(Failure) -> Void
     ) async throws(Failure) -> [RedisReply]? {
-        let deadline = resources.loop.deadline(in: tier.settings.timeout)
+        let deadline = question.deadline
         defer { question.leave() }
         while question.isOpen, resources.loop.now < deadline { try await park(deadline) }
         if question.isOpen, let target = question.asked {
@@ -81,11 +113,11 @@ final class RedisClient {
         let url = String(key.url)
         tier.dropping.note(url, nowUs: resources.wallNow)
         let keys = tier.keys(of: CacheKey(stored: "\(url)\n"))
-        _ = ask([RedisCommand("DEL", [keys.entry])], about: keys.entry)
+        ask(RedisCommand("DEL", [keys.entry]), about: keys.entry)
         guard let message = tier.dropping.message(url) else { return }
         // No key: every node of a cluster passes it on to all.
         let publication = RedisCommand("PUBLISH", [tier.dropping.channel, message])
-        send(RedisQuestion([publication], key: nil), to: anyNode)
+        send(RedisQuestion(publication), to: anyNode)
     }
 
     /// A node that passes messages on: each of a cluster's does.
@@ -110,9 +142,7 @@ final class RedisClient {
             whenClosed: { [weak self] _, _ in self?.listenAgain() }
         )
         listening = connection
-        connection.ask(
-            RedisQuestion([RedisCommand("SUBSCRIBE", [tier.dropping.channel])], key: nil)
-        )
+        connection.ask(RedisQuestion(RedisCommand("SUBSCRIBE", [tier.dropping.channel])))
     }
 
     private func listenAgain() {
@@ -172,12 +202,16 @@ final class RedisClient {
             whenClosed: { [weak self] in self?.noteEnd(of: $0, $1) }
         )
         // It may have failed at once.
-        if !connection.isClosed { connections[target] = connection }
+        if !connection.isClosed {
+            connections[target] = connection
+            if target == tier.home { home = connection }
+        }
         return connection
     }
 
     private func noteEnd(of connection: RedisConnection, _ reason: String?) {
         if connections[connection.target] === connection { connections[connection.target] = nil }
+        if home === connection { home = nil }
         guard let reason, !resources.isClosed else { return }
         tier.note(failureOf: connection.target, reason, now: resources.loop.now)
         learn(besides: connection.target)
@@ -199,8 +233,7 @@ final class RedisClient {
             return question.fail()
         }
         // A late answer is none: the node would slow the next request, too.
-        let limit = UInt64(clamping: tier.settings.timeout.milliseconds) &* 1000
-        if resources.loop.now &- question.askedAt <= limit {
+        if resources.loop.now &- question.askedAt <= tier.timeoutUs {
             tier.noteSuccess(of: connection.target)
         }
         question.finish(replies)
@@ -209,6 +242,8 @@ final class RedisClient {
     private func follow(_ redirection: Redirection, _ question: RedisQuestion) {
         guard question.redirections < Self.redirectionsMax else { return question.fail() }
         question.redirections += 1
+        // It may have to wait for a connection.
+        question.asker?.questionNeedsTask(question)
         switch redirection {
         case .moved(let slot, let address):
             slots.move(slot, to: address)
@@ -230,10 +265,9 @@ final class RedisClient {
         let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
         guard let node = known.first(where: isUsable) else { return }
         learntAt = now
-        let question = RedisQuestion(
-            [RedisCommand("CLUSTER", [Array("SLOTS".utf8)])],
-            key: nil
-        ) { [weak self] in self?.learn(from: $0, at: node) }
+        let question = RedisQuestion(RedisCommand("CLUSTER", [Array("SLOTS".utf8)])) {
+            [weak self] in self?.learn(from: $0, at: node)
+        }
         send(question, to: node)
     }
 
@@ -247,8 +281,9 @@ final class RedisClient {
     /// Asks a node that failed whether it is back, so that no request has to try.
     private func probe(_ target: RedisTarget) {
         // By a new connection: the old one may lead nowhere, and nobody would tell.
+        if target == tier.home { home = nil }
         connections.removeValue(forKey: target)?.close()
-        send(RedisQuestion([RedisCommand("PING", [])], key: nil), to: target)
+        send(RedisQuestion(RedisCommand("PING", [])), to: target)
         learn(besides: target)
     }
 }

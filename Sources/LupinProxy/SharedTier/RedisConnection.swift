@@ -63,6 +63,7 @@ final class RedisConnection {
         Task.immediate(executorPreference: resources.loop.executor) { await local.value.run() }
     }
 
+    var isOpen: Bool { if case .open = state { true } else { false } }
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
     /// Sends the commands of a question behind those sent before; it fails when that can't be.
@@ -71,15 +72,19 @@ final class RedisConnection {
         (question.asked, question.askedAt) = (target, slot.loop.now)
         question.isAsking = isAsking
         do throws(RedisProblem) {
-            for command in question.commands {
+            if isAsking {
                 // It counts for the next command alone.
-                if isAsking { try RedisCommand("ASKING", []).append(to: &unsent) }
-                try command.append(to: &unsent)
+                let prefix = RedisCommand("ASKING", [])
+                try question.commands.append(to: &unsent, eachBehind: prefix)
+            } else {
+                try question.commands.append(to: &unsent)
             }
         } catch {
             return question.fail()
         }
         waiting.append(question)
+        // Until the connection is made, the task waits for that.
+        if isOpen, question.patience < slot.deadline { slot.extend(to: question.patience) }
         sendSoon()
     }
 
@@ -172,21 +177,22 @@ final class RedisConnection {
 
     /// Says who lupin is, and which database it wants.
     private func greet() throws(RedisFailure) {
-        var commands: [RedisCommand] = []
+        var commands: RedisCommands?
         if let password = server.password {
             let user = server.user.map { [Array($0.utf8)] } ?? []
-            commands.append(RedisCommand("AUTH", user + [Array(password.utf8)]))
+            commands = RedisCommands(RedisCommand("AUTH", user + [Array(password.utf8)]))
         }
         if server.database != 0 {
-            commands.append(RedisCommand("SELECT", [Array(String(server.database).utf8)]))
+            let select = RedisCommand("SELECT", [Array(String(server.database).utf8)])
+            commands = commands.map { $0 + select } ?? RedisCommands(select)
         }
-        guard !commands.isEmpty else { return }
+        guard let commands else { return }
         let greeting = RedisQuestion(commands, key: nil)
         self.greeting = greeting
         waiting.insert(greeting, at: 0)
         var bytes: [UInt8] = []
         do throws(RedisProblem) {
-            for command in commands { try command.append(to: &bytes) }
+            try commands.append(to: &bytes)
             unsent = bytes + unsent
         } catch {
             throw RedisFailure(reason: "no memory")
@@ -208,18 +214,33 @@ final class RedisConnection {
             }
             let woken = await slot.park(
                 for: .upstreamReadable | .upstreamWritable | .cut,
-                until: slot.loop.deadline(in: Self.idleTime)
+                until: min(slot.loop.deadline(in: Self.idleTime), patience)
             )
             if woken.meets(.cut) { return }
-            guard woken == .timedOut else { continue }
+            guard woken == .timedOut, !callTasks() else { continue }
             if onMessage == nil {
                 if waiting.count == answered { return }
             } else if waiting.count > answered {
                 throw RedisFailure(reason: "it is silent")
             } else {
-                ask(RedisQuestion([RedisCommand("PING", [])], key: nil))
+                ask(RedisQuestion(RedisCommand("PING", [])))
             }
         }
+    }
+
+    /// When the first question without a task needs one.
+    private var patience: UInt64 {
+        waiting[answered...].first { $0.asker != nil }?.patience ?? .max
+    }
+
+    /// Has tasks wait for replies that have not come for long.
+    /// - Returns: Whether there are such.
+    private func callTasks() -> Bool {
+        let late = waiting[answered...].filter {
+            $0.asker != nil && $0.patience <= slot.loop.now
+        }
+        for question in late { question.asker?.questionNeedsTask(question) }
+        return !late.isEmpty
     }
 
     /// Takes all that has come; false at the end.

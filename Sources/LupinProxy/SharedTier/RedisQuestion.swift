@@ -3,9 +3,17 @@ import LupinCore
 import LupinIO
 import LupinRedis
 
+/// Waits for the replies to a question without a task.
+protocol RedisAsker: AnyObject {
+    /// All replies are there, or there will be none.
+    func questionIsOver(_ question: RedisQuestion)
+    /// A task has to wait for the replies: they take long, or come from elsewhere.
+    func questionNeedsTask(_ question: RedisQuestion)
+}
+
 /// Some commands that belong together, and their replies; confined to its worker's loop.
 final class RedisQuestion {
-    let commands: [RedisCommand]
+    let commands: RedisCommands
     /// The key that says which node of a cluster is asked; nil for a command about the server.
     let key: [UInt8]?
     /// nil until all have come.
@@ -14,6 +22,12 @@ final class RedisQuestion {
     private(set) var hasFailed = false
     /// nil when no task waits, or none any more.
     private var slot: ParkingSlot?
+    /// nil when a task waits, or nothing does.
+    private(set) var asker: (any RedisAsker)?
+    /// When nobody waits any more, in µs of the loop's clock.
+    let deadline: UInt64
+    /// When the asker needs a task, in µs of the loop's clock.
+    private(set) var patience = UInt64.max
     /// How often it was sent to another node.
     var redirections = 0
     /// The node that was asked last, and when, in µs of the loop's clock.
@@ -28,15 +42,34 @@ final class RedisQuestion {
     private let whenOver: ((RedisQuestion) -> Void)?
 
     init(
-        _ commands: [RedisCommand],
+        _ commands: RedisCommands,
         key: [UInt8]?,
         slot: ParkingSlot? = nil,
+        until deadline: UInt64 = .max,
         whenOver: ((RedisQuestion) -> Void)? = nil
     ) {
         self.commands = commands
         self.key = key
         self.slot = slot
+        self.deadline = deadline
         self.whenOver = whenOver
+    }
+
+    /// A command about the server.
+    convenience init(_ command: RedisCommand, whenOver: ((RedisQuestion) -> Void)? = nil) {
+        self.init(RedisCommands(command), key: nil, whenOver: whenOver)
+    }
+
+    /// Has `asker` wait, and a task from `patience` on.
+    func wait(_ asker: any RedisAsker, until patience: UInt64) {
+        self.asker = asker
+        self.patience = patience
+    }
+
+    /// A task waits in `slot` from now on.
+    func wait(in slot: ParkingSlot) {
+        asker = nil
+        self.slot = slot
     }
 
     /// Whether replies are still to come.
@@ -57,6 +90,7 @@ final class RedisQuestion {
     private func end() {
         slot?.wake(.answered)
         whenOver?(self)
+        asker.take()?.questionIsOver(self)
     }
 
     /// Nobody waits any more.

@@ -19,16 +19,15 @@ final class SharedDropping: Sendable {
     ///   - name: A name that only the team can make.
     ///   - key: 32 bytes.
     init(name: [UInt8], key: [UInt8]) {
-        channel = Array("lupin:drop:".utf8) + Self.digits(of: name)
+        var channel = Array("lupin:drop:".utf8)
+        Self.appendDigits(of: name.span, to: &channel)
+        self.channel = channel
         self.key = SealingKey(key)
     }
 
-    /// The first 160 bits of a digest as 40 hex digits.
-    static func digits(of digest: [UInt8]) -> [UInt8] {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(nameBytes)
-        for byte in digest.prefix(nameBytes / 2) { digits.append(hex: UInt64(byte), digits: 2) }
-        return digits
+    /// Appends the first 160 bits of a digest as 40 hex digits.
+    static func appendDigits(of digest: Span<UInt8>, to text: inout [UInt8]) {
+        text.append(hexOf: digest.extracting(first: nameBytes / 2))
     }
 
     static let nameBytes = 40

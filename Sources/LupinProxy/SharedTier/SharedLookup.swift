@@ -19,64 +19,115 @@ extension Exchange {
     /// belongs to no user, and its key has no secret.
     func sharedTier(for use: CacheUse) -> RedisClient? {
         guard let client = resources.redis, use.asked.bypass == nil, use.variance == nil,
-            use.policy.sharingObstacle(isForAll: use.key.isForAll) == nil
+            use.planned.mayBeShared, use.key.isForAll
         else { return nil }
         if use.shared == nil { use.shared = SharedUse(keys: client.tier.keys(of: use.key)) }
         return client
     }
 
     /// Brings the response that the shared store has into memory, and looks again.
+    ///
+    /// `begun` is a look at one of the keys that is under way; nil for none.
     /// - Returns: Whether there was one.
-    func loadFromShared(_ use: CacheUse, _ client: RedisClient) async throws(LupinError) -> Bool {
-        guard let shared = use.shared else { return false }
-        let found = try await entry(under: shared.keys.entry, client)
-        let isTaken = try await take(found, use, client)
-        client.tier.count { if isTaken { $0.hits += 1 } else { $0.misses += 1 } }
+    func loadFromShared(
+        _ use: CacheUse,
+        _ client: RedisClient,
+        goingOnWith begun: RedisQuestion?
+    ) async throws(LupinError) -> Bool {
+        guard let key = use.shared?.keys.entry else { return false }
+        var isTaken = false
+        if let question = begun ?? client.ask(client.tier.look(key), about: key, slot: slot) {
+            let replies = try await replies(to: question, client)
+            let found = take(replies, under: question.key ?? key, use, client.tier)
+            isTaken = try await follow(found, use, client)
+        }
+        client.tier.count(isHit: isTaken)
         return isTaken
     }
 
-    private func take(
-        _ found: FoundEntry?,
+    /// What a look at a key of the shared store led to.
+    enum SharedFinding {
+        case nothing
+        /// A response, which is in memory now.
+        case taken
+        /// The URL has several; that for the request is under this key.
+        case variant([UInt8])
+    }
+
+    private func follow(
+        _ found: SharedFinding,
         _ use: CacheUse,
         _ client: RedisClient
     ) async throws(LupinError) -> Bool {
-        guard let found, let keys = use.shared?.keys else { return false }
-        switch found.entry.content {
-        case .response(let facts, let body): return take(facts, body, found, use, client.tier)
+        switch found {
+        case .nothing: return false
+        case .taken: return true
+        case .variant(let key):
+            guard let replies = try await ask(client.tier.look(key), about: key, client),
+                case .taken = take(replies, under: key, use, client.tier)
+            else { return false }
+            return true
+        }
+    }
+
+    /// Takes what the replies to a look at a key say, if the team has signed it and its time is not
+    /// over.
+    func take(
+        _ replies: [RedisReply]?,
+        under key: [UInt8],
+        _ use: CacheUse,
+        _ tier: SharedTier
+    ) -> SharedFinding {
+        guard let replies, replies.count >= 2, let bytes = replies[0].bytes, !bytes.isEmpty,
+            let keys = use.shared?.keys
+        else { return .nothing }
+        guard let entry = SharedEntry(bytes, under: key, tier.signature) else {
+            tier.count { $0.rejected += 1 }
+            return .nothing
+        }
+        let remaining = replies[1].number ?? 0
+        guard let elapsed = entry.elapsedMs(remainingMs: remaining, nowUs: resources.wallNow)
+        else { return .nothing }
+        switch entry.content {
+        case .response(let facts, let body):
+            let writtenAt = entry.writtenAtUs
+            let isTaken = take(facts.span, body, writtenAt, elapsed, use, tier)
+            return isTaken ? .taken : .nothing
         case .variants(let names, let series):
+            guard key == keys.entry else { return .nothing }
             use.shared?.variants = (names, series)
             let variant = VaryKey(names: names, request: use.base.head.fields)
-            let key = client.tier.key(of: variant, series, keys)
-            guard let inner = try await entry(under: key, client),
-                case .response(let facts, let body) = inner.entry.content
-            else { return false }
-            return take(facts, body, inner, use, client.tier)
+            return .variant(tier.key(of: variant, series, keys))
         }
     }
 
     /// Stores what was found in memory, unless it is no newer than what is there.
     private func take(
-        _ facts: [UInt8],
+        _ facts: Span<UInt8>,
         _ body: [UInt8],
-        _ found: FoundEntry,
+        _ writtenAtUs: Int64,
+        _ elapsedMs: Int64,
         _ use: CacheUse,
         _ tier: SharedTier
     ) -> Bool {
-        let length = UInt64(body.count)
-        guard let told = StoredResponse(encoded: facts.span, length: length, policy: use.policy),
-            told.sharingRefusal == nil, told.vary.matches(use.base.head.fields),
-            // As this machine would have stored it: another one's policy may ignore Vary.
-            told.vary == VaryKey(of: told.fields, request: use.base.head.fields, policy: use.policy)
+        let policy = use.planned.policy
+        guard
+            let told = StoredResponse(
+                encoded: facts,
+                length: UInt64(body.count),
+                policy: policy
+            ),
+            told.sharingRefusal == nil, use.base.isAnswered(by: told, policy)
         else { return false }
         // The writer had it for a while before it had all of it.
         let receivedUs = told.freshness.responseTimeUs
-        let heldMs = max(0, found.entry.writtenAtUs.subtractingSaturated(receivedUs)) / 1000
-        let ageMs = found.elapsedMs.addingSaturated(heldMs)
+        let heldMs = max(0, writtenAtUs.subtractingSaturated(receivedUs)) / 1000
+        let ageMs = elapsedMs.addingSaturated(heldMs)
         let response = told.received(ageMs, before: resources.wallNow)
         let time = response.freshness.responseTimeUs
         guard !tier.dropping.isDropped(use.key, since: time) else { return false }
         if let selected = use.selected {
-            let known = use.candidates[selected].facts.freshness.responseTimeUs
+            let known = use.candidates[selected].responseTimeUs
             // Our own comes back with a time that is a little off.
             if known.addingSaturated(Self.sameTimeUs) >= time { return false }
         }
@@ -85,56 +136,34 @@ extension Exchange {
             use.key,
             nil,
             response,
-            StoredContent([body]),
-            policy: use.policy,
+            StoredContent(whole: body),
+            by: use.planned,
             mayLieOnDisk: store.disk != nil && mayLieOnDisk(response, use),
             requestTimeUs: nil
         )
         use.shared?.isSource = true
-        use.look(in: store, besides: cached.map { [$0] } ?? [])
+        use.find(cached, in: store)
         return use.selected != nil
     }
 
     /// Responses whose times differ by less are one and the same.
     private static let sameTimeUs: Int64 = 100_000
 
-    private struct FoundEntry {
-        var entry: SharedEntry
-        var elapsedMs: Int64
-    }
-
-    private func entry(
-        under key: [UInt8],
-        _ client: RedisClient
-    ) async throws(LupinError) -> FoundEntry? {
-        let look = client.tier.look(key)
-        guard let replies = try await ask(look, about: key, client) else { return nil }
-        return entry(replies, under: key, client.tier)
-    }
-
-    private func entry(
-        _ replies: [RedisReply],
-        under key: [UInt8],
-        _ tier: SharedTier
-    ) -> FoundEntry? {
-        guard replies.count >= 2, let bytes = replies[0].bytes, !bytes.isEmpty else { return nil }
-        guard let entry = SharedEntry(bytes, under: key, tier.sign) else {
-            tier.count { $0.rejected += 1 }
-            return nil
-        }
-        let remaining = replies[1].number ?? 0
-        let elapsed = entry.elapsedMs(remainingMs: remaining, nowUs: resources.wallNow)
-        return elapsed.map { FoundEntry(entry: entry, elapsedMs: $0) }
-    }
-
     /// The replies; nil when the store can't answer in time, or is left alone.
     private func ask(
-        _ commands: [RedisCommand],
+        _ commands: RedisCommands,
         about key: [UInt8],
         _ client: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
         guard let question = client.ask(commands, about: key, slot: slot) else { return nil }
-        return try await client.replies(to: question) { until throws(LupinError) in
+        return try await replies(to: question, client)
+    }
+
+    private func replies(
+        to question: RedisQuestion,
+        _ client: RedisClient
+    ) async throws(LupinError) -> [RedisReply]? {
+        try await client.replies(to: question) { until throws(LupinError) in
             try await park(for: .answered, until: until)
         }
     }
@@ -154,18 +183,19 @@ extension Exchange {
                 Array(String(settings.lease.milliseconds).utf8),
             ]
         )
-        let look = client.tier.look(keys.entry) + [RedisCommand("GET", [keys.lease])]
+        let look = client.tier.look(keys.entry) + RedisCommand("GET", [keys.lease])
+        let commands = RedisCommands(claim) + look
         var pause = Self.firstPause
         while true {
-            guard let replies = try await ask([claim] + look, about: keys.lease, client) else {
-                return false
-            }
+            guard let replies = try await ask(commands, about: keys.lease, client),
+                replies.count == commands.count
+            else { return false }
             // It takes no values now, so nobody's response will come.
             if case .failure = replies[0] { return false }
             if case .status = replies[0] { use.shared?.hasLease = true }
             // Even with the lease: another one's fetch may have ended since the last look.
-            let found = entry(Array(replies[1...2]), under: keys.entry, client.tier)
-            if try await take(found, use, client), isServable(use) {
+            let found = take(Array(replies[1...2]), under: keys.entry, use, client.tier)
+            if try await follow(found, use, client), isServable(use) {
                 client.tier.count { $0.collapsed += 1 }
                 return true
             }
@@ -182,8 +212,8 @@ extension Exchange {
     /// Whether the selected response answers the request without the origin.
     func isServable(_ use: CacheUse) -> Bool {
         guard let selected = use.selected else { return false }
-        let facts = use.candidates[selected].facts
-        return facts.reuse(for: use.asked, policy: use.policy, nowUs: resources.wallNow).isServed
+        let cached = use.candidates[selected]
+        return cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow).isServed
     }
 
     /// What a lease says: somebody fetches, or nobody need wait since the response is not shared.
@@ -207,7 +237,7 @@ extension Exchange {
                     Array(Self.unsharedTime.utf8),
                 ]
             ) : RedisCommand("DEL", [shared.keys.lease])
-        _ = client.ask([command], about: shared.keys.lease)
+        client.ask(command, about: shared.keys.lease)
     }
 
     // MARK: Storing
@@ -224,7 +254,7 @@ extension Exchange {
     /// Drops what the other machines have: the origin has said something newer.
     func unshare(_ use: CacheUse) {
         guard let client = sharedTier(for: use), let entry = use.shared?.keys.entry else { return }
-        _ = client.ask([RedisCommand("DEL", [entry])], about: entry)
+        client.ask(RedisCommand("DEL", [entry]), about: entry)
     }
 
     private func isShared(
@@ -246,24 +276,25 @@ extension Exchange {
         )
         guard lifetime > 0 else { return false }
         let response = SharedEntry(
-            .response(facts: facts.encoded, body: content.joined),
+            .response(facts: facts.encoded[...], body: content.joined),
             writtenAtUs: now,
             lifetimeMs: lifetime
         )
-        var commands: [RedisCommand] = []
+        var list: RedisCommand?
         var key = keys.entry
         if !facts.vary.names.isEmpty {
             var variants = use.shared?.variants ?? ([], [])
             let isKnown = variants.names == facts.vary.names
             if !isKnown { variants = (facts.vary.names, Array(resources.nextID().text.utf8)) }
             use.shared?.variants = variants
-            var list = response
-            list.content = .variants(names: variants.names, series: variants.series)
+            var entry = response
+            entry.content = .variants(names: variants.names, series: variants.series)
             // A known series that was dropped meanwhile must not come back, with its old variants.
-            commands.append(set(keys.entry, list, tier, onlyIfThere: isKnown))
+            list = set(keys.entry, entry, tier, onlyIfThere: isKnown)
             key = tier.key(of: facts.vary, variants.series, keys)
         }
-        commands.append(set(key, response, tier))
+        let command = set(key, response, tier)
+        let commands = list.map { RedisCommands($0) + command } ?? RedisCommands(command)
         guard client.ask(commands, about: keys.entry) != nil else { return false }
         tier.count { $0.stored += 1 }
         return true
@@ -276,7 +307,7 @@ extension Exchange {
         onlyIfThere: Bool = false
     ) -> RedisCommand {
         let words = [
-            key, entry.encoded(under: key, tier.sign), Array("PX".utf8),
+            key, entry.encoded(under: key, tier.signature), Array("PX".utf8),
             Array(String(entry.lifetimeMs).utf8),
         ]
         return RedisCommand("SET", onlyIfThere ? words + [Array("XX".utf8)] : words)

@@ -1,6 +1,7 @@
 // The store that several machines share, as all workers know it: names, signatures, health, counts.
 import Logging
 import LupinCore
+import LupinIO
 import LupinRedis
 import LupinTLS
 import Synchronization
@@ -23,11 +24,12 @@ final class SharedTier: Sendable {
     let settings: SharedStoreSettings
     let server: SharedServer
     let home: RedisTarget
+    /// How long an answer may take, in microseconds.
+    let timeoutUs: UInt64
     let health = NodeHealth()
     private let names: KeyedDigest
     private let signatures: KeyedDigest
-    private let get: KeyedCommand
-    private let timeLeft: KeyedCommand
+    private let looking: KeyedCommands
     let dropping: SharedDropping
     private let tokens: SealingKey?
     private let tallied = Mutex(SharedTierCounts())
@@ -40,17 +42,16 @@ final class SharedTier: Sendable {
         self.server = server
         self.logger = logger
         home = RedisTarget(place: server.place, isSecure: server.isSecure)
+        timeoutUs = settings.timeout.microseconds
         let team = KeyedDigest(key: Array(settings.key.utf8))
         // Each purpose has a key of its own.
         names = KeyedDigest(key: team.sha256("lupin shared name".utf8Span.span))
         signatures = KeyedDigest(key: team.sha256("lupin shared signature".utf8Span.span))
         let lastByte = Self.replyBytesMax(settings) - 4096
-        get = KeyedCommand(
-            "GETRANGE",
+        looking = KeyedCommands(
             keyBytes: Self.stemBytes + 1,
-            [[0x30], Array(String(lastByte).utf8)]
+            [.init("GETRANGE", [[0x30], Array(String(lastByte).utf8)]), .init("PTTL")]
         )
-        timeLeft = KeyedCommand("PTTL", keyBytes: Self.stemBytes + 1)
         tokens = SealingKey(team.sha256("lupin shared tokens".utf8Span.span))
         dropping = SharedDropping(
             name: team.sha256("lupin shared channel".utf8Span.span),
@@ -69,59 +70,64 @@ final class SharedTier: Sendable {
 
     /// The keys of a URL's values; none of them shows the URL, and all lie on one node.
     struct Keys: Sendable {
-        fileprivate let stem: [UInt8]
+        let entry: [UInt8]
 
-        var entry: [UInt8] { stem + [0x65] }
-        var lease: [UInt8] { stem + [0x6C] }
+        var lease: [UInt8] { entry.dropLast() + [0x6C] }
     }
 
-    func keys(of key: CacheKey) -> Keys { Keys(stem: stem(of: key.text)) }
+    func keys(of key: CacheKey) -> Keys { Keys(entry: self.key(of: key.text, 0x65)) }
 
-    /// The beginning of all keys about one thing: the part in braces keeps them on one node.
-    private func stem(of text: String) -> [UInt8] {
-        var stem: [UInt8] = []
-        stem.reserveCapacity(Self.stemBytes + 1)
-        stem += Self.stemStart
-        stem += name(of: text.utf8Span.span)
-        stem += Self.stemEnd
-        return stem
+    /// The key of a purpose about one thing: the part in braces keeps all of them on one node.
+    private func key(of text: String, _ purpose: UInt8) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(Self.stemBytes + 1)
+        key += Self.stemStart
+        appendName(of: text.utf8Span.span, to: &key)
+        key += Self.stemEnd
+        key.append(purpose)
+        return key
+    }
+
+    /// Appends 40 hex digits that only the team can make.
+    private func appendName(of text: Span<UInt8>, to key: inout [UInt8]) {
+        guard let name = names.code(of: text) else {
+            // OpenSSL has failed: nothing must lie under one key with what another text is about.
+            let nowhere = RandomSource.bytes(count: 32)
+            return SharedDropping.appendDigits(of: nowhere.span, to: &key)
+        }
+        SharedDropping.appendDigits(of: name.span, to: &key)
     }
 
     private static let stemStart = Array("lupin:{".utf8)
     private static let stemEnd = Array("}:".utf8)
     private static let stemBytes = stemStart.count + SharedDropping.nameBytes + stemEnd.count
 
-    /// 40 hex digits that only the team can make.
-    private func name(of text: Span<UInt8>) -> [UInt8] {
-        SharedDropping.digits(of: names.sha256(text))
-    }
-
     /// Asks for a value, and for the time that it has left; where there is none, an empty text
     /// comes.
     ///
     /// Of a value that is longer than what this machine takes only a part comes, whose signature is
     /// wrong.
-    func look(_ key: [UInt8]) -> [RedisCommand] { [get.about(key), timeLeft.about(key)] }
+    func look(_ key: [UInt8]) -> RedisCommands { looking.about(key) }
 
     /// The key of one of several responses of a URL.
     func key(of variant: VaryKey, _ series: [UInt8], _ keys: Keys) -> [UInt8] {
         let text = series + variant.encodedValues
-        return keys.stem + [0x76] + name(of: text.span)
+        var key: [UInt8] = keys.entry.dropLast() + [0x76]
+        appendName(of: text.span, to: &key)
+        return key
     }
 
     /// The team's signature of a value under a key.
-    var sign: SharedEntry.Signature {
-        { [signatures] key, signed in
-            signatures.sha256((key + [0]).span, signed)
-        }
+    func signature(_ key: [UInt8], _ signed: Span<UInt8>) -> SharedEntry.Signature? {
+        signatures.code(of: key.span, 0, signed)
     }
 
     // MARK: Tokens
 
     /// The keys of a token's state and lease, on one node.
     func tokenKeys(of identity: String) -> (state: [UInt8], lease: [UInt8]) {
-        let stem = stem(of: "token\n\(identity)")
-        return (stem + [0x74], stem + [0x6C])
+        let text = "token\n\(identity)"
+        return (key(of: text, 0x74), key(of: text, 0x6C))
     }
 
     func sealed(_ state: SharedTokenState, under key: [UInt8]) -> [UInt8]? {
@@ -136,6 +142,9 @@ final class SharedTier: Sendable {
     // MARK: Counts
 
     var counts: SharedTierCounts { tallied.withLock { $0 } }
+
+    /// Counts a look for a response.
+    func count(isHit: Bool) { count { if isHit { $0.hits += 1 } else { $0.misses += 1 } } }
 
     func count(_ change: (inout SharedTierCounts) -> Void) { tallied.withLock { change(&$0) } }
 

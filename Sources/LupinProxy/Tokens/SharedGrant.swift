@@ -53,9 +53,10 @@ struct SharedGrant {
             "SET",
             [lease, [0x66], Array("NX".utf8), Array("PX".utf8), Array(Self.leaseTime.utf8)]
         )
-        let look = [RedisCommand("GET", [state]), RedisCommand("PTTL", [state])]
+        let commands =
+            RedisCommands(claim) + RedisCommand("GET", [state]) + RedisCommand("PTTL", [state])
         while true {
-            guard let replies = await answer([claim] + look) else { return .alone }
+            guard let replies = await answer(commands) else { return .alone }
             let isOurs: Bool
             switch replies[0] {
             case .status: isOurs = true
@@ -86,16 +87,17 @@ struct SharedGrant {
             "SET",
             [state, sealed, Array("PX".utf8), Array(String(Self.lifetimeMs).utf8)]
         )
-        guard let replies = await answer([set, RedisCommand("DEL", [lease])]) else { return false }
+        let commands = RedisCommands(set) + RedisCommand("DEL", [lease])
+        guard let replies = await answer(commands) else { return false }
         if case .status = replies[0] { return true }
         return false
     }
 
     /// Ends the turn without a new state.
-    func release() { _ = client.ask([RedisCommand("DEL", [lease])], about: lease) }
+    func release() { client.ask(RedisCommand("DEL", [lease]), about: lease) }
 
     /// Asks again for a while: a server that is away for a moment must not cost a refresh token.
-    private func answer(_ commands: [RedisCommand]) async -> [RedisReply]? {
+    private func answer(_ commands: RedisCommands) async -> [RedisReply]? {
         let deadline = slot.loop.deadline(in: Self.patience)
         while true {
             if let replies = await ask(commands) { return replies }
@@ -110,7 +112,7 @@ struct SharedGrant {
 
     private static let patience = Duration.seconds(2)
 
-    private func ask(_ commands: [RedisCommand]) async -> [RedisReply]? {
+    private func ask(_ commands: RedisCommands) async -> [RedisReply]? {
         guard let question = client.ask(commands, about: state, slot: slot) else { return nil }
         var isCut = false
         // Whoever waits next must see it, too.

@@ -4,17 +4,19 @@ import LupinCore
 import Testing
 
 /// Stands in for the digest of floor 2: 32 bytes that depend on every byte.
-private func sign(_ key: [UInt8], _ signed: Span<UInt8>) -> [UInt8] {
+private func sign(_ key: [UInt8], _ signed: Span<UInt8>) -> SharedEntry.Signature? {
     var sum: UInt64 = 14_695_981_039_346_656_037
     for byte in key { sum = (sum ^ UInt64(byte)) &* 1_099_511_628_211 }
     for i in signed.indices { sum = (sum ^ UInt64(signed[i])) &* 1_099_511_628_211 }
-    return (0..<32).map { UInt8(truncatingIfNeeded: sum >> UInt64($0 % 8 * 8)) ^ UInt8($0) }
+    return SharedEntry.Signature { i in
+        UInt8(truncatingIfNeeded: sum >> UInt64(i % 8 * 8)) ^ UInt8(i)
+    }
 }
 
 struct SharedEntryTests {
     private let key = Array("lupin:{1}:e".utf8)
     private let response = SharedEntry(
-        .response(facts: Array("facts".utf8), body: Array("body".utf8)),
+        .response(facts: Array("facts".utf8)[...], body: Array("body".utf8)),
         writtenAtUs: 1_700_000_000_000_000,
         lifetimeMs: 60_000
     )
@@ -49,7 +51,8 @@ struct SharedEntryTests {
 
     @Test func `a signed value that makes no sense is none`() {
         func signed(_ bytes: [UInt8]) -> [UInt8] {
-            Array("lupin-s1".utf8) + sign(key, bytes.span) + bytes
+            let signature = sign(key, bytes.span)
+            return Array("lupin-s1".utf8) + (0..<32).compactMap { signature?[$0] } + bytes
         }
         let numbers = [UInt8](repeating: 0, count: 16)
         #expect(SharedEntry(signed([0x72] + numbers + [0, 0, 0, 0]), under: key, sign) != nil)
@@ -58,6 +61,12 @@ struct SharedEntryTests {
         #expect(
             SharedEntry(signed([0x72] + numbers + [255, 255, 255, 255]), under: key, sign) == nil
         )
+    }
+
+    @Test func `without a signature nothing is stored that could be read`() {
+        let bytes = response.encoded(under: key) { _, _ in nil }
+        #expect(SharedEntry(bytes, under: key, sign) == nil)
+        #expect(SharedEntry(bytes, under: key) { _, _ in nil } == nil)
     }
 
     /// Remaining ms, seconds between the clocks' readings, and the elapsed ms.

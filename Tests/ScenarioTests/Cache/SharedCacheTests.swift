@@ -17,7 +17,7 @@ private func rules(_ url: String, _ shared: String = "", _ more: String = "cache
 
 /// Whether a response was another machine's.
 extension ScriptedMessage {
-    fileprivate var isShared: Bool { isHit && caching.contains("detail=shared") }
+    var isShared: Bool { isHit && caching.contains("detail=shared") }
 }
 
 @Suite(.enabled(if: RedisServer.isInstalled, "needs Debian's redis-tools"))
@@ -414,7 +414,7 @@ struct SharedCacheTests {
 }
 
 /// An origin that gives the same response to everything, and counts.
-private final class CountedOrigin: Sendable {
+final class CountedOrigin: Sendable {
     let origin: ScriptedOrigin
     private let served: Counter
 
@@ -452,7 +452,7 @@ extension RedisServer {
     }
 
     /// Waits until there are so many values.
-    fileprivate func waitForKeys(_ count: Int) throws {
+    func waitForKeys(_ count: Int) throws {
         try eventually("\(count) values") {
             let found = try? keys().filter { !$0.hasSuffix(":l") }.count
             return (found ?? 0) >= count

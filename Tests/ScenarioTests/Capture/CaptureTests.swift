@@ -188,7 +188,7 @@ struct CaptureTests {
     }
 
     @Test func `an exchange that is lost in many parts counts once`() async throws {
-        // A worker hands over 256 KiB at a time.
+        // A worker hands over 1 MiB at a time.
         let (part, count) = ([UInt8](repeating: 0x78, count: 256 << 10), 1100)
         try await ProxyFixture.run(
             ProxyFixture.captureFolder + "rules: [{match: {}, capture: {bodies: 1GiB}}]\n",

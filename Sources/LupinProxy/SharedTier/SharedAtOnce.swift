@@ -1,0 +1,99 @@
+// Looks into the store that machines share for an exchange that has no task.
+import LupinCore
+import LupinIO
+import LupinRedis
+
+/// A look into the shared store that an exchange without a task waits for.
+final class SharedWait {
+    let use: CacheUse
+    let target: KnownTarget
+    let client: RedisClient
+    /// The look under way, or the last one.
+    fileprivate(set) var question: RedisQuestion
+    /// Whether a response was found; nil while the answer is still to come.
+    fileprivate(set) var isFound: Bool?
+
+    fileprivate init(
+        _ use: CacheUse,
+        _ target: KnownTarget,
+        _ client: RedisClient,
+        _ question: RedisQuestion
+    ) {
+        self.use = use
+        self.target = target
+        self.client = client
+        self.question = question
+    }
+}
+
+extension Exchange: RedisAsker {
+    /// Asks the shared store for a response that memory has not.
+    /// - Returns: Whether an answer will come; if not, nothing was done.
+    func askOthers(_ use: CacheUse, _ target: KnownTarget) -> Bool {
+        let store = resources.shared.responses
+        // The disk comes first, and a task asks it; so it does where memory has a response that
+        // may be served stale, or validated.
+        guard use.asked.mayForward, use.selected == nil, store.disk == nil,
+            let client = sharedTier(for: use), let key = use.shared?.keys.entry
+        else { return false }
+        guard let connection = client.openConnection(for: key), leads(use, store) else {
+            use.shared = nil
+            return false
+        }
+        caching = use
+        noteMiss(use)
+        let question = client.look(for: key, by: connection, self, until: patience)
+        let wait = SharedWait(use, target, client, question)
+        sharedWait = wait
+        if !question.isOpen { goOn(from: wait) }
+        return true
+    }
+
+    /// Whether no other exchange fetches the response, now that this one may.
+    private func leads(_ use: CacheUse, _ store: ResponseStore) -> Bool {
+        guard use.asked.isCollapsible, use.planned.policy.isCollapsing,
+            let (flight, isLeader) = store.join(use.key, now: slot.loop.now)
+        else { return true }
+        if isLeader { use.flight = flight }
+        return isLeader
+    }
+
+    /// When the exchange needs a task, in microseconds of the loop's clock.
+    private var patience: UInt64 {
+        let (patience, isOverflow) =
+            begun.addingReportingOverflow(WorkerResources.unattendedTime)
+        return isOverflow ? .max : patience
+    }
+
+    func questionNeedsTask(_ question: RedisQuestion) { callTask(because: .lateness) }
+
+    func questionIsOver(_ question: RedisQuestion) {
+        // One that fails while it is asked is seen by who asks.
+        if let sharedWait, sharedWait.question === question { goOn(from: sharedWait) }
+    }
+
+    private func goOn(from wait: SharedWait) {
+        guard isUnattended else { return }
+        let (use, client, question) = (wait.use, wait.client, wait.question)
+        switch take(question.replies, under: question.key ?? [], use, client.tier) {
+        case .variant(let key):
+            if let connection = client.openConnection(for: key) {
+                wait.question = client.look(for: key, by: connection, self, until: patience)
+                if wait.question.isOpen { return }
+            }
+            wait.isFound = false
+        case .taken: wait.isFound = true
+        case .nothing: wait.isFound = false
+        }
+        client.tier.count(isHit: wait.isFound == true)
+        do throws(LupinError) {
+            if wait.isFound == true {
+                sharedWait = nil
+                if try serveFromMemory(use) { return }
+            }
+            callTask(from: .shared(wait), because: .store)
+        } catch {
+            callTask(from: .failure(error), because: .failure)
+        }
+    }
+}
