@@ -50,7 +50,7 @@ struct StormRules {
                 refresh: {max: 100}
             retry:
               storm:
-                limit: 4
+                limit: 10
                 non_idempotent: always
                 backoff: none
                 budget: none
