@@ -55,7 +55,8 @@ enum LupinSettings {
         var lines = [
             "lupin: 1", "workers: \(place.workers)",
             "listen: [{address: \"127.0.0.1:\(place.port)\", tls: \(tls)}]",
-            "limits: {connections: 8192}", "log: \(log)",
+            // A storm's few clients reset what many would.
+            "limits: {connections: 8192, h2: {resets: 100000/30s}}", "log: \(log)",
         ]
         var upstream: [String] = []
         if let files = place.interception {
