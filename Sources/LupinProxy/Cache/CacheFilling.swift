@@ -330,7 +330,7 @@ struct Storing {
     /// The range of the whole that it holds; nil when it is whole.
     let part: ContentRange?
     /// The facts of the whole response as its head announced it; nil for a part.
-    var announced: StoredResponse?
+    let announced: StoredResponse?
 
     /// The facts of the whole response when all of its body has come.
     func wholeFacts(_ use: CacheUse) -> StoredResponse {

@@ -67,7 +67,8 @@ extension Exchange {
             room: room,
             body: GrowingBody(room, expecting: length),
             length: length,
-            part: part
+            part: part,
+            announced: nil
         )
     }
 

@@ -230,16 +230,16 @@ final class RedisConnection {
 
     /// When the first question without a task needs one.
     private var patience: UInt64 {
-        waiting[answered...].first { $0.asker != nil }?.patience ?? .max
+        waiting[answered...].first(where: \.hasAsker)?.patience ?? .max
     }
 
     /// Has tasks wait for replies that have not come for long.
     /// - Returns: Whether there are such.
     private func callTasks() -> Bool {
         let late = waiting[answered...].filter {
-            $0.asker != nil && $0.patience <= slot.loop.now
+            $0.hasAsker && $0.patience <= slot.loop.now
         }
-        for question in late { question.asker?.questionNeedsTask(question) }
+        for question in late { question.callTask() }
         return !late.isEmpty
     }
 

@@ -23,7 +23,7 @@ final class RedisQuestion {
     /// nil when no task waits, or none any more.
     private var slot: ParkingSlot?
     /// nil when a task waits, or nothing does.
-    private(set) var asker: (any RedisAsker)?
+    private var asker: (any RedisAsker)?
     /// When nobody waits any more, in µs of the loop's clock.
     let deadline: UInt64
     /// When the asker needs a task, in µs of the loop's clock.
@@ -65,6 +65,12 @@ final class RedisQuestion {
         self.asker = asker
         self.patience = patience
     }
+
+    /// Whether a task has to be called once patience is over.
+    var hasAsker: Bool { asker != nil }
+
+    /// Has the asker call a task, once at most.
+    func callTask() { asker.take()?.questionNeedsTask(self) }
 
     /// A task waits in `slot` from now on.
     func wait(in slot: ParkingSlot) {
