@@ -1,20 +1,11 @@
 // The searches that pass many bytes at once find what a look at every byte finds.
 import LupinCore
+import LupinTestKit
 import Testing
 
-/// A repeatable source of numbers (xorshift64*).
-private struct Numbers {
-    var state: UInt64
-
-    mutating func next(below bound: Int) -> Int {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return Int((state &* 0x2545_F491_4F6C_DD1D) >> 33) % bound
-    }
-
+extension Numbers {
     /// Bytes of an alphabet, or any.
-    mutating func bytes(_ count: Int, of alphabet: [UInt8] = []) -> [UInt8] {
+    fileprivate mutating func bytes(_ count: Int, of alphabet: [UInt8] = []) -> [UInt8] {
         (0..<count).map { _ in
             if alphabet.isEmpty { return UInt8(truncatingIfNeeded: next(below: 256)) }
             return alphabet[next(below: alphabet.count)]

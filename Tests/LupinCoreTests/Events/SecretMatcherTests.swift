@@ -1,6 +1,7 @@
 // That a secret is found in every form of the table, all of it, and nothing else is.
 
 import LupinCore
+import LupinTestKit
 import Testing
 
 /// Secrets with everything in them that some form escapes.
@@ -71,17 +72,6 @@ struct SecretMatcherTests {
         var matcher = SecretMatcher()
         let isNew = [matcher.add(Array("abcdef".utf8)), matcher.add(Array("abcdef".utf8))]
         #expect(isNew == [true, false] && matcher.count == 1)
-    }
-
-    /// A repeatable source of numbers (xorshift64*).
-    private struct Numbers {
-        var state: UInt64
-        mutating func next(below bound: Int) -> Int {
-            state ^= state >> 12
-            state ^= state << 25
-            state ^= state >> 27
-            return Int((state &* 0x2545_F491_4F6C_DD1D) >> 33) % bound
-        }
     }
 
     @Test(arguments: 1...8)

@@ -81,4 +81,21 @@ final class RedisServer: Sendable {
     func keys(_ suffix: String = "") throws -> [String] {
         try ask("KEYS", "*\(suffix)").split(separator: "\n").map(String.init)
     }
+
+    /// A node of a cluster that has nothing, and sends whoever asks about a key to this server:
+    /// `word` is MOVED or ASK.
+    func nodeElsewhere(saying word: String) throws -> ScriptedOrigin {
+        let port = try #require(port?.number)
+        return try ScriptedOrigin { connection in
+            while let line = try? connection.stream.line() {
+                guard line.hasPrefix("$") else { continue }
+                let name = try connection.stream.line()
+                if ["GET", "GETRANGE", "PTTL", "SET", "DEL"].contains(name) {
+                    try connection.send("-\(word) 1 127.0.0.1:\(port)\r\n")
+                } else if ["SUBSCRIBE", "CLUSTER", "PING", "PUBLISH"].contains(name) {
+                    try connection.send("-ERR no\r\n")
+                }
+            }
+        }
+    }
 }

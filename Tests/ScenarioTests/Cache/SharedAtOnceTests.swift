@@ -194,19 +194,9 @@ struct SharedAtOnceTests {
 
     @Test func `a node that sends elsewhere is followed`() async throws {
         let server = try RedisServer(port: try ReservedPort())
-        let port = try #require(server.port?.number)
         let counted = try origin()
         try await store(["/0", "/1"], of: counted, in: server)
-        let node = try ScriptedOrigin { connection in
-            while let line = try? connection.stream.line() {
-                guard line.hasPrefix("$") else { continue }
-                let name = try connection.stream.line()
-                let isAboutKeys = ["GET", "GETRANGE", "PTTL", "SET", "DEL"].contains(name)
-                if isAboutKeys || ["SUBSCRIBE", "CLUSTER", "PING", "PUBLISH"].contains(name) {
-                    try connection.send(isAboutKeys ? "-ASK 1 127.0.0.1:\(port)\r\n" : "-ERR\r\n")
-                }
-            }
-        }
+        let node = try server.nodeElsewhere(saying: "ASK")
         defer { node.stop() }
         try await ProxyFixture.run(rules("redis://\(node.authority)")) { proxy in
             let client = try proxy.client()

@@ -259,22 +259,9 @@ struct SharedCacheTests {
 
     @Test func `a cluster's node sends elsewhere, for good or for once`() async throws {
         let server = try RedisServer(port: try ReservedPort())
-        let port = try #require(server.port?.number)
         let counted = try origin()
         for word in ["MOVED", "ASK"] {
-            // A node that has nothing and sends everything to the server.
-            let node = try ScriptedOrigin { connection in
-                while let line = try? connection.stream.line() {
-                    guard line.hasPrefix("$") else { continue }
-                    let name = try connection.stream.line()
-                    let isAboutKeys = ["GET", "GETRANGE", "PTTL", "SET", "DEL"].contains(name)
-                    if isAboutKeys || ["SUBSCRIBE", "CLUSTER", "PING", "PUBLISH"].contains(name) {
-                        try connection.send(
-                            isAboutKeys ? "-\(word) 1 127.0.0.1:\(port)\r\n" : "-ERR no\r\n"
-                        )
-                    }
-                }
-            }
+            let node = try server.nodeElsewhere(saying: word)
             defer { node.stop() }
             let rules = rules("redis://\(node.authority)")
             let url = counted.origin.url("/\(word)")
