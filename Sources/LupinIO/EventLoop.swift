@@ -66,7 +66,7 @@ package final class EventLoop {
         while true {
             executor.runReady()
             if hasSteps { runSteps() }
-            if isStopping { return }
+            if isStopping { return letGo() }
             if hasDeparting { runDeparting() }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
@@ -80,6 +80,12 @@ package final class EventLoop {
             executor.runReady()
             if closed.first >= 0 { releaseClosedEntries() }
         }
+    }
+
+    /// Lets go of what would keep the loop in memory: its descriptors are closed with it.
+    private func letGo() {
+        wheel.removeAll()
+        (postponed, departing, gathering) = ([], [], [])
     }
 
     /// Ends `run` after the current batch.

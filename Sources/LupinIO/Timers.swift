@@ -38,6 +38,11 @@ package final class TimerWheel {
         slot.bucket = -1
     }
 
+    /// Removes all slots; they keep their deadlines.
+    package func removeAll() {
+        for slots in buckets { for slot in slots { remove(slot) } }
+    }
+
     /// Removes the slots that are due at `now`, and returns them.
     package func advance(to now: UInt64) -> [ParkingSlot] {
         let target = now / Self.tickMicroseconds

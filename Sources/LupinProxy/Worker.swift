@@ -223,7 +223,7 @@ actor Worker {
 
     /// Closes connections that have been idle for too long, on either side; runs once a second.
     private func keepHouse(_ resources: WorkerResources) async {
-        let slot = ParkingSlot(on: resources.loop)
+        let slot = resources.housekeeping
         while !resources.isClosed {
             let wake = resources.loop.deadline(in: .seconds(1))
             _ = await slot.park(for: .cut, until: wake)

@@ -51,6 +51,8 @@ final class WorkerResources {
     private(set) var isCut = false
     private(set) var isClosed = false
     private var flushTimer: ParkingSlot?
+    /// The slot of the task that closes idle connections.
+    let housekeeping: ParkingSlot
     /// The slot of the task that watches exchanges without a task; nil while there is none.
     var attendant: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
@@ -74,6 +76,7 @@ final class WorkerResources {
         )
         loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
         networkWaiters = NetworkWaiters(on: loop)
+        housekeeping = ParkingSlot(on: loop)
         resolver = Resolver(on: loop, threads: shared.resolver)
         sink = RecordSink(
             writer: shared.records,
@@ -361,6 +364,7 @@ final class WorkerResources {
     func close() {
         isClosed = true
         flushTimer?.wake(.cut)
+        housekeeping.wake(.cut)
         attendant?.wake(.cut)
         sink.flush()
         captured.flush()

@@ -77,7 +77,7 @@ struct ListenerTests {
             _ = await slot.park(for: .ready)
             let channel = try #require(try listener.takeConnection())
             defer { channel.close() }
-            let found = OpenSocket.all().filter { $0.remote == client.address?.port }
+            let found = OpenSocket.all { $0.remote == client.address?.port }
             #expect(found.map(\.congestionControl) == ["reno"])
         }
     }

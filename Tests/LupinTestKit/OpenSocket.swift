@@ -5,12 +5,17 @@ import Synchronization
 
 /// One socket that this process has a descriptor of, and that is none of the kit's.
 package struct OpenSocket: Sendable, CustomStringConvertible {
-    package var local: UInt16
-    /// 0 where it is connected to nobody.
-    package var remote: UInt16
-    /// The IPv4 addresses as numbers; 0 for IPv6, and where it is connected to nobody.
-    package var localHost: UInt32
-    package var remoteHost: UInt32
+    /// What a socket is between.
+    package struct Ends: Sendable {
+        package var local: UInt16
+        /// 0 where it is connected to nobody.
+        package var remote: UInt16
+        /// The IPv4 addresses as numbers; 0 for IPv6, and where it is connected to nobody.
+        package var localHost: UInt32
+        package var remoteHost: UInt32
+    }
+
+    package var ends: Ends
     package var isListening: Bool
     /// The peer has sent FIN, and this side has not yet.
     package var isLeft: Bool
@@ -21,7 +26,7 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     /// The kernel's number for the state of its connection.
     private var state: UInt8
 
-    package var description: String { "\(local) -> \(remote) (state \(state))" }
+    package var description: String { "\(ends.local) -> \(ends.remote) (state \(state))" }
 
     /// Sockets of the kit by their inodes, which no other socket gets later.
     ///
@@ -34,27 +39,41 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         _ = ofTheKit.withLock { $0.insert(inode) }
     }
 
-    /// The internet sockets among this process's descriptors, without the kit's.
+    /// The internet sockets among this process's descriptors that are wanted by their ends,
+    /// without the kit's.
     ///
     /// The descriptors are asked one by one: the kernel's table of connections also holds
-    /// thousands that wait for their time to be over.
-    package static func all() -> [OpenSocket] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        let found = names.compactMap { Int32($0).flatMap { OpenSocket($0) } }
+    /// thousands that wait for their time to be over. There may be ten thousand descriptors, most
+    /// of them other tests'; so little is asked of those that are not wanted.
+    package static func all(_ isWanted: (Ends) -> Bool) -> [OpenSocket] {
+        let found = (0..<descriptorsMax()).compactMap { OpenSocket($0, isWanted) }
         return ofTheKit.withLock { own in found.filter { !own.contains($0.inode) } }
     }
 
-    private init?(_ descriptor: Int32) {
+    /// Those of all sockets among this process's descriptors.
+    package static var inodes: Set<UInt64> {
+        Set((0..<descriptorsMax()).compactMap { socketInode($0) })
+    }
+
+    /// All descriptors of this process are below: the size of the kernel's table of them.
+    private static func descriptorsMax() -> Int32 {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("FDSize:") }
+        return line?.split(separator: "\t").last.flatMap { Int32($0) } ?? 1 << 16
+    }
+
+    private init?(_ descriptor: Int32, _ isWanted: (Ends) -> Bool) {
         // Safety: both functions write what `end(of:_:)` tells them to at most.
-        guard let inode = OpenSocket.socketInode(descriptor),
-            let here = unsafe OpenSocket.end(of: descriptor, getsockname)
-        else { return nil }
+        guard let here = unsafe OpenSocket.end(of: descriptor, getsockname) else { return nil }
         let there = unsafe OpenSocket.end(of: descriptor, getpeername) ?? (0, 0)
+        ends = Ends(
+            local: here.port,
+            remote: there.port,
+            localHost: here.host,
+            remoteHost: there.host
+        )
+        guard isWanted(ends), let inode = OpenSocket.socketInode(descriptor) else { return nil }
         self.inode = inode
-        local = here.port
-        localHost = here.host
-        remote = there.port
-        remoteHost = there.host
         var isListening: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         // Safety: getsockopt fills the integer it is given.

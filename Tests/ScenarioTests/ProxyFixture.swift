@@ -156,7 +156,7 @@ final class ProxyFixture: Sendable {
         // By their inodes, since a port may be somebody else's a moment after it was closed.
         let ports = Set(proxy.addresses.map(\.port))
         listeners = Set(
-            OpenSocket.all().filter { $0.isListening && ports.contains($0.local) }.map(\.inode)
+            OpenSocket.all { ports.contains($0.local) }.filter(\.isListening).map(\.inode)
         )
         for port in ports { noteStrangers(at: port) }
     }
@@ -164,8 +164,8 @@ final class ProxyFixture: Sendable {
     /// The kernel gives a port anew as soon as nobody listens there, and connections of another
     /// test to its former owner may still stand.
     private func noteStrangers(at port: UInt16) {
-        let inodes = OpenSocket.all()
-            .filter { !$0.isListening && ($0.local == port || $0.remote == port) }
+        let inodes = OpenSocket.all { $0.local == port || $0.remote == port }
+            .filter { !$0.isListening }
             .map(\.inode)
         strangers.withLock { $0.formUnion(inodes) }
     }
@@ -468,8 +468,10 @@ final class ProxyFixture: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
         for failure in failures { Issue.record("a script failed: \(failure)") }
         // By inode: once it is closed, a port may belong to another test's socket.
-        let left = OpenSocket.all().filter { mine.contains($0.inode) }
-        #expect(left.isEmpty, "sockets of the proxy are still open")
+        #expect(
+            OpenSocket.inodes.isDisjoint(with: mine),
+            "sockets of the proxy are still open"
+        )
         for origin in origins { origin.stop() }
     }
 
@@ -480,12 +482,15 @@ final class ProxyFixture: Sendable {
     private func ownSockets(_ originPorts: [UInt16]) -> [OpenSocket] {
         let ports = Set(proxy.addresses.map(\.port))
         let strangers = strangers.withLock { $0 }
-        return OpenSocket.all().filter { socket in
+        let sockets = OpenSocket.all {
+            ports.contains($0.local) || originPorts.contains($0.remote)
+        }
+        return sockets.filter { socket in
             if strangers.contains(socket.inode) { return false }
             if socket.isListening { return listeners.contains(socket.inode) }
             // Other tests may have the same ports at other addresses.
-            return socket.localHost == Self.host && ports.contains(socket.local)
-                || socket.remoteHost == Self.host && originPorts.contains(socket.remote)
+            return socket.ends.localHost == Self.host && ports.contains(socket.ends.local)
+                || socket.ends.remoteHost == Self.host && originPorts.contains(socket.ends.remote)
         }
     }
 }

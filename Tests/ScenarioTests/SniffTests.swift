@@ -200,10 +200,8 @@ struct SniffTests {
             try proxy.settle()
             if resets { client.reset() } else { client.close() }
             try eventually("the proxy to let go") {
-                !OpenSocket.all().contains { socket in
-                    !socket.isListening && socket.localHost == 0x7F00_0001
-                        && socket.local == proxy.address.port
-                }
+                OpenSocket.all { $0.localHost == 0x7F00_0001 && $0.local == proxy.address.port }
+                    .allSatisfy(\.isListening)
             }
         }
     }

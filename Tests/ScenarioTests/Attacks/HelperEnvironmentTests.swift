@@ -80,7 +80,7 @@ struct HelperEnvironmentTests {
         let before = Mutex("")
         let text = try await output(of: "ls -l /proc/$$$$/fd") { proxy in
             // Other tests of the process have sockets of their own.
-            let own = OpenSocket.all().filter { $0.local == proxy.address.port }
+            let own = OpenSocket.all { $0.local == proxy.address.port }
             lupin.withLock { $0 = Set(own.map(\.inode)) }
             before.withLock { $0 = proxy.directory }
         }

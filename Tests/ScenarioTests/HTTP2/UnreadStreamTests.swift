@@ -66,8 +66,8 @@ struct UnreadStreamTests {
             _ = try far.waitForEnd()
             let port = try #require(client.frames.socket.address).port
             for _ in 0..<20 { try clock.advance(by: .seconds(1)) }
-            let held = OpenSocket.all().filter { socket in
-                socket.local == proxy.address.port && socket.remote == port
+            let held = OpenSocket.all { ends in
+                ends.local == proxy.address.port && ends.remote == port
             }
             #expect(held.isEmpty)
         }

@@ -132,7 +132,7 @@ extension UpstreamStory {
     /// Waits until the origin's FIN has come to the proxy's end of a connection.
     func waitForEndOfConnection() throws {
         try eventually("the end of the connection") {
-            OpenSocket.all().contains { $0.remote == origin.address.port && $0.isLeft }
+            OpenSocket.all { $0.remote == origin.address.port }.contains(where: \.isLeft)
         }
     }
 }
