@@ -10,6 +10,7 @@ import Synchronization
 /// File and threads exist from the first captured exchange on, or from the first question about
 /// one. It never makes a worker wait: when more than `queueBytes` of the settings wait for the
 /// thread, bodies are cut short, and say so; beyond four times as much exchanges are not kept.
+/// Workers ask before they copy anything, so that what is not kept costs next to nothing.
 final class CaptureDesk: Sendable {
     private static let queueBatchesMax = 4096
 
@@ -50,15 +51,19 @@ final class CaptureDesk: Sendable {
     private let current: Mutex<Surroundings>
     private let keys = Atomic<UInt64>(0)
     private let queuedBytes = Atomic(0)
+    /// `queueBytes` of the settings.
+    private let queueBytes: Atomic<Int>
     /// Exchanges of which the thread could not take a part.
     private let forgotten = Mutex<[UInt64]>([])
-    /// How many these were so far.
+    /// How many exchanges were lost so far.
     private let lost = Atomic(0)
+    private let warnings = WarningPause()
     /// The hosts that are captured because somebody asked for it at run time.
     private let asked = Mutex<[String]>([])
 
     init(_ surroundings: Surroundings, _ environment: [String: String], _ logger: Logger) {
         current = Mutex(surroundings)
+        queueBytes = Atomic(surroundings.settings.queueBytes)
         self.environment = environment
         self.logger = logger
     }
@@ -68,6 +73,7 @@ final class CaptureDesk: Sendable {
 
     /// Uses other secrets and limits from the next batch on.
     func adopt(_ surroundings: Surroundings) {
+        queueBytes.store(surroundings.settings.queueBytes, ordering: .relaxed)
         current.withLock { current in
             let generation = current.generation + 1
             current = surroundings
@@ -89,13 +95,11 @@ final class CaptureDesk: Sendable {
     func submit(_ parts: [CapturePart], bytes: Int) {
         guard case .success(let opened) = open() else { return }
         var (parts, size) = (parts, bytes)
-        let queued = queuedBytes.load(ordering: .relaxed)
-        let room = settings.queueBytes
-        if queued + size > room {
+        if !takesBodies(of: size) {
             size -= parts.reduce(0) { $0 + $1.byteCount }
             parts = parts.map(\.withoutBytes)
         }
-        guard queued + size <= 4 * room else { return forget(parts) }
+        guard takesExchanges(of: size) else { return forget(parts) }
         // First: what follows of them is a rest.
         let forgotten = takeForgotten()
         queuedBytes.add(size, ordering: .relaxed)
@@ -110,6 +114,18 @@ final class CaptureDesk: Sendable {
         forget(parts)
     }
 
+    /// Whether there is room for `bytes` more of bodies.
+    func takesBodies(of bytes: Int) -> Bool {
+        queuedBytes.load(ordering: .relaxed) + bytes <= queueBytes.load(ordering: .relaxed)
+    }
+
+    /// Whether there is room for `bytes` more of exchanges without bodies.
+    func takesExchanges(of bytes: Int) -> Bool {
+        let (room, isOverflow) = queueBytes.load(ordering: .relaxed)
+            .multipliedReportingOverflow(by: 4)
+        return isOverflow || queuedBytes.load(ordering: .relaxed) + bytes <= room
+    }
+
     /// Keeps nothing of these exchanges, of which a part is missing now.
     private func forget(_ parts: [CapturePart]) {
         let keys = Set(parts.map(\.key))
@@ -117,13 +133,12 @@ final class CaptureDesk: Sendable {
         noteLost(parts.count(where: { $0.end != nil }))
     }
 
-    /// Counts exchanges that are not kept: each when it ends, however many parts of it were lost.
-    private func noteLost(_ count: Int) {
+    /// Counts exchanges that are not kept, each once, however many parts of it were lost.
+    func noteLost(_ count: Int) {
         if count == 0 { return }
-        let (before, after) = lost.add(count, ordering: .relaxed)
-        // The first, and every thousandth.
-        guard after / 1000 > before / 1000 || (before == 0 && after > 0) else { return }
-        logger.warning("the capture lacks exchanges, \(after) so far: its writer is behind")
+        let lost = lost.add(count, ordering: .relaxed).newValue
+        guard warnings.mayWarn(now: SystemCall.monotonicMicroseconds()) else { return }
+        logger.warning("the capture lacks exchanges, \(lost) so far: its writer is behind")
     }
 
     /// Drops what is too old, also where nothing is captured any more.

@@ -19,6 +19,16 @@ final class CaptureOutbox {
 
     func nextKey() -> UInt64 { desk.nextKey() }
 
+    /// Whether an exchange that begins now can be kept; where it can't, it is counted as lost.
+    func takesExchange() -> Bool {
+        if desk.takesExchanges(of: bytes) { return true }
+        desk.noteLost(1)
+        return false
+    }
+
+    /// Whether `more` bytes of a body can be kept.
+    func takesBody(of more: Int) -> Bool { desk.takesBodies(of: bytes + more) }
+
     /// Notes an exchange that has something new.
     func list(_ capture: ExchangeCapture) {
         if isEmpty { flushSoon() }

@@ -139,6 +139,9 @@ struct CapturedBytes: Sendable {
         bytes = []
         isLost = true
     }
+
+    /// Keeps what it has.
+    mutating func loseRest() { isLost = true }
 }
 
 /// Bytes of a WebSocket; nil where some are missing from there on.
@@ -152,4 +155,6 @@ struct CapturedCount: Sendable {
     var bytes: UInt64 = 0
     /// Its end was seen.
     var isWhole = false
+    /// The writer was behind: nothing more is kept.
+    var isLost = false
 }

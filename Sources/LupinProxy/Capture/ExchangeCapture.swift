@@ -45,16 +45,29 @@ final class ExchangeCapture {
         }
         guard var count = counts[i] else { return }
         let room = UInt64(start.bytesMax) - min(count.bytes, UInt64(start.bytesMax))
-        let kept = Int(min(room, UInt64(bytes.count)))
+        let kept = count.isLost ? 0 : Int(min(room, UInt64(bytes.count)))
+        let isLost = kept > 0 && !outbox.takesBody(of: kept)
+        count.isLost = count.isLost || isLost
         count.bytes &+= UInt64(bytes.count)
         counts[i] = count
-        if kept > 0 { add(bytes.extracting(first: kept), to: side) }
+        if isLost {
+            news[newsIndex(of: side)].loseRest()
+            list()
+        } else if kept > 0 {
+            add(bytes.extracting(first: kept), to: side)
+        }
     }
 
-    private func add(_ bytes: Span<UInt8>, to side: CapturedSide) {
+    /// The place of what came of a body since the last part.
+    private func newsIndex(of side: CapturedSide) -> Int {
         var i = 0
         while i < news.count, news[i].side != side { i += 1 }
         if i == news.count { news.append(CapturedBytes(side, head: nil)) }
+        return i
+    }
+
+    private func add(_ bytes: Span<UInt8>, to side: CapturedSide) {
+        let i = newsIndex(of: side)
         news[i].bytes.appendBulk(bytes)
         if news[i].bytes.count >= Self.partBytes {
             if let part = takePart() { outbox.add(part, bytes: bytes.count) }
@@ -72,7 +85,7 @@ final class ExchangeCapture {
 
     /// Whether no more of a body is kept: bytes that follow only have to be counted.
     func hasEnough(of side: CapturedSide) -> Bool {
-        counts[side.rawValue].map { $0.bytes >= UInt64(start.bytesMax) } ?? false
+        counts[side.rawValue].map { $0.isLost || $0.bytes >= UInt64(start.bytesMax) } ?? false
     }
 
     /// Counts bytes of a body of which no more is kept.
@@ -212,7 +225,11 @@ final class CapturingSink: BodySink {
 extension Exchange {
     /// Begins to capture, if the plan says so.
     func beginCapture(_ plan: Plan) {
-        guard capture == nil, case .on(let bytesMax)? = plan.capture else { return }
+        guard capture == nil, !lacksCapture, case .on(let bytesMax)? = plan.capture else { return }
+        guard resources.captured.takesExchange() else {
+            lacksCapture = true
+            return
+        }
         let usual = snapshot.settings.capture.bodyBytes
         capture = ExchangeCapture(record, bytesMax: bytesMax ?? usual, resources.captured)
     }

@@ -59,6 +59,8 @@ final class Exchange: Rostered {
 
     /// Copies bodies on their way; nil unless the plan says so.
     var capture: ExchangeCapture?
+    /// It is to be captured, and can't be.
+    var lacksCapture = false
     /// The trace that it belongs to; nil unless it is traced.
     var trace: ExchangeTrace?
     /// The request as sent upstream, when it is remembered and adapters changed it.

@@ -187,6 +187,32 @@ struct CaptureTests {
         }
     }
 
+    @Test func `of a body that there is no room for the beginning is kept`() async throws {
+        try await ProxyFixture.run(
+            ProxyFixture.capturing,
+            environment: [ProxyFixture.captureQueue: "6000"]
+        ) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            _ = try connection.request()
+            let begun = [UInt8](repeating: 0x61, count: 1000)
+            let rest = [UInt8](repeating: 0x62, count: 100_000)
+            try connection.send("HTTP/1.1 200 X\r\nContent-Length: 101000\r\n\r\n")
+            try connection.send(begun)
+            _ = try client.stream.socket.receive(until: "\r\n\r\n")
+            #expect(try client.stream.socket.receive(exactly: 1000) == begun)
+            try connection.send(rest)
+            #expect(try client.stream.socket.receive(exactly: rest.count) == rest)
+            let id = try #require(try proxy.record()["id"])
+            let facts = try proxy.captured(id).side("response")
+            #expect(facts["truncated"] == "writer" && facts["bytes"] == "101000")
+            let kept = try #require(facts["kept"].flatMap { Int($0) })
+            #expect((1000...6000).contains(kept))
+        }
+    }
+
     @Test func `an exchange that is lost in many parts counts once`() async throws {
         // A worker hands over 1 MiB at a time.
         let (part, count) = ([UInt8](repeating: 0x78, count: 256 << 10), 1100)
