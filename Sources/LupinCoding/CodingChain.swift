@@ -12,10 +12,13 @@ package final class CodingChain {
         }
     }
 
-    /// A piece of this length decodes to a few MiB at most, if each coding has that ratio.
+    /// The longest piece to decode at once.
     package static let pieceBytes = 4 << 10
-    /// More than deflate can do (1032); brotli and zstd do more with nothing but zeros.
+    /// More than deflate can do (1032); brotli, zstd, and several codings do more with nothing but
+    /// zeros.
     private static let ratioMax = 1100
+    /// What a piece may become in any layer: whoever has it all in memory must have the room.
+    private static let pieceMax = pieceBytes * ratioMax
 
     private let layers: [Layer]
 
@@ -32,6 +35,7 @@ package final class CodingChain {
     }
 
     /// The plain bytes of the next piece; with `isLast` the body must end there.
+    /// - Throws: `tooDense` where it becomes more than 1,100 times a piece's length, for one.
     package func decode(
         _ bytes: Span<UInt8>,
         isLast: Bool
@@ -39,7 +43,12 @@ package final class CodingChain {
         var content = [UInt8](copying: bytes)
         for layer in layers {
             var output: [UInt8] = []
-            try layer.decoder.decode(content.span, isLast: isLast, into: &output)
+            try layer.decoder.decode(
+                content.span,
+                isLast: isLast,
+                pieceMax: Self.pieceMax,
+                into: &output
+            )
             content = output
         }
         return content

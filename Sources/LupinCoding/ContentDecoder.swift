@@ -24,6 +24,8 @@ package struct ContentDecoder: ~Copyable {
     private var failure: CodingProblem?
     private var bytesIn = 0
     private var bytesOut = 0
+    /// What `bytesOut` may become by the input at hand.
+    private var pieceEnd = Int.max
 
     /// - Parameters:
     ///   - coding: The coding named in the head.
@@ -37,15 +39,19 @@ package struct ContentDecoder: ~Copyable {
 
     /// Decodes `input` and appends to `output`; with `isLast` the body must end there.
     ///
-    /// An empty body decodes to nothing: servers send it under every coding.
+    /// An empty body decodes to nothing: servers send it under every coding. More than `pieceMax`
+    /// bytes from this input are too dense, whatever came before.
     /// - Throws: Any problem. The content of `output`, at most `bytesMax` in all, can't be trusted
     ///   then.
     package mutating func decode(
         _ input: Span<UInt8>,
         isLast: Bool,
+        pieceMax: Int = .max,
         into output: inout [UInt8]
     ) throws(CodingProblem) {
         if let failure { throw failure }
+        let (end, isOverflow) = bytesOut.addingReportingOverflow(pieceMax)
+        pieceEnd = isOverflow ? .max : end
         do throws(CodingProblem) {
             try take(input, isLast: isLast, into: &output)
         } catch {
@@ -122,7 +128,7 @@ package struct ContentDecoder: ~Copyable {
             throw .tooLong(bytesMax: bytesMax)
         }
         let (bound, isOverflow) = bytesIn.multipliedReportingOverflow(by: ratioMax)
-        if bytesOut > Self.freeBytes, !isOverflow, bytesOut > bound {
+        if bytesOut > pieceEnd || (bytesOut > Self.freeBytes && !isOverflow && bytesOut > bound) {
             throw .tooDense(ratioMax: ratioMax)
         }
     }

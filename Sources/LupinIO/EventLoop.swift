@@ -11,7 +11,7 @@ package final class EventLoop {
 
     private var time: UInt64
     /// Counts the batches of events.
-    private(set) var turn: UInt64 = 0
+    package private(set) var turn: UInt64 = 0
     let poller: Poller
     private let wheel: TimerWheel
     private var entries: [Entry] = []
@@ -86,6 +86,7 @@ package final class EventLoop {
     private func letGo() {
         wheel.removeAll()
         (postponed, departing, gathering) = ([], [], [])
+        executor.mailbox.close()
     }
 
     /// Ends `run` after the current batch.

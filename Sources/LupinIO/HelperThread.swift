@@ -101,7 +101,7 @@ private func nameThisThread(_ name: String) {
 /// The waiting jobs, and the semaphore on which the thread sleeps while there are none.
 private final class JobQueue: Sendable {
     private struct State {
-        var jobs: [@Sendable () -> Void] = []
+        var jobs: [(@Sendable () -> Void)?] = []
         /// Jobs before this index have been taken.
         var taken = 0
         var isAsleep = false
@@ -115,7 +115,8 @@ private final class JobQueue: Sendable {
                 isAsleep = !isClosed
                 return (nil, isClosed)
             }
-            let job = jobs[taken]
+            // Gone from here, so that nothing it holds is released under the lock.
+            let job = jobs[taken].take()
             taken += 1
             // Compacts once half has been taken: each job moves once on average.
             if taken == jobs.count || (taken >= 32 && taken * 2 >= jobs.count) {
@@ -156,7 +157,7 @@ private final class JobQueue: Sendable {
     /// Returns true for the first caller only.
     func close(discarding: Bool) -> Bool {
         // Discarded jobs are released outside the lock: their captures may run any deinit.
-        var discarded: [@Sendable () -> Void] = []
+        var discarded: [(@Sendable () -> Void)?] = []
         let (isFirst, mustWake) = state.withLock { state in
             guard !state.isClosed else { return (false, false) }
             state.isClosed = true

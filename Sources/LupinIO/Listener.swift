@@ -60,8 +60,21 @@ package final class ListeningSocket: Sendable {
     var raw: Int32 { descriptor }
 }
 
+/// A listening socket that a loop may stop watching: the poller tells of waiting connections again
+/// and again, so a loop that accepts none for a while would not come to rest.
+package protocol PausableListener: AnyObject {
+    /// Stops watching; waiting connections stay in the kernel's queue.
+    func pause()
+
+    /// Watches again.
+    func resume() throws(SystemError)
+
+    /// Whether a connection waits in the kernel's queue.
+    var hasWaiting: Bool { get }
+}
+
 /// One loop's watch on a listening socket.
-package final class Listener {
+package final class Listener: PausableListener {
     /// The result of an attempt to accept.
     package enum Accepted {
         case connection(Channel)
@@ -93,14 +106,12 @@ package final class Listener {
 
     package var address: SocketAddress { socket.address }
 
-    /// Stops accepting connections; waiting ones stay in the kernel's queue.
     package func pause() {
         guard isWatching else { return }
         isWatching = false
         loop.poller.remove(socket.raw)
     }
 
-    /// Accepts connections again.
     package func resume() throws(SystemError) {
         guard !isWatching else { return }
         if isShared {
@@ -116,12 +127,7 @@ package final class Listener {
         loop.unregister(token)
     }
 
-    /// Whether a connection waits in the kernel's queue.
-    package var hasWaiting: Bool {
-        var entry = pollfd(fd: socket.raw, events: Int16(POLLIN), revents: 0)
-        // Safety: poll fills the one entry it is given, and does not wait.
-        return SystemCall.value { Int(unsafe poll(&entry, 1, 0)) } > 0
-    }
+    package var hasWaiting: Bool { SystemCall.isReadable(socket.raw) }
 
     /// Accepts one connection.
     ///

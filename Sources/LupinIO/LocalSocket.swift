@@ -31,7 +31,7 @@ package enum LocalSocketProblem: Error, Equatable, Sendable {
 }
 
 /// A listening socket at a path, for the user who runs this process, on one loop.
-package final class LocalListener {
+package final class LocalListener: PausableListener {
     /// The result of an attempt to accept.
     package enum Accepted {
         /// A connection and the user who made it, where the kernel reports the user.
@@ -49,6 +49,7 @@ package final class LocalListener {
     /// the file is another process's.
     private let identity: [UInt64]
     private var isOpen = true
+    private var isWatching = true
 
     /// How often a locked directory is tried again, 10 ms each.
     private static let lockAttempts = 200
@@ -124,11 +125,25 @@ package final class LocalListener {
     package func close() {
         guard isOpen else { return }
         isOpen = false
-        loop.poller.remove(descriptor)
+        pause()
         loop.unregister(token)
         removeFile()
         _ = Glibc.close(descriptor)
     }
+
+    package func pause() {
+        guard isWatching else { return }
+        isWatching = false
+        loop.poller.remove(descriptor)
+    }
+
+    package func resume() throws(SystemError) {
+        guard isOpen, !isWatching else { return }
+        try loop.poller.addReader(descriptor, token: token)
+        isWatching = true
+    }
+
+    package var hasWaiting: Bool { SystemCall.isReadable(descriptor) }
 
     private func removeFile() {
         guard !identity.isEmpty else { return }

@@ -37,6 +37,13 @@ package enum SystemCall {
         }
     }
 
+    /// Whether a read, or an accept, would not wait.
+    static func isReadable(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // Safety: poll fills the one entry it is given, and does not wait.
+        return value { Int(unsafe poll(&entry, 1, 0)) } > 0
+    }
+
     /// Runs a call that is not on the hot path.
     /// - Throws: The errno value.
     @discardableResult

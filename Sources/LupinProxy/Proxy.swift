@@ -66,6 +66,7 @@ public final class Proxy: Sendable {
         manager: ServiceManager? = nil
     ) async throws(StartFailure) {
         Proxy.prepareProcess()
+        let mask = DiagnosticsMask(), logger = logger.masked(by: mask)
         let maker = ListenerMaker(clock: clock, logger: logger, verify: verify, passed: passed)
         let settings = configuration.settings
         let listeners = try maker.firstListeners(settings, environment)
@@ -97,11 +98,11 @@ public final class Proxy: Sendable {
                 hasSuccessor: passed.serves(settings.listeners),
                 hooks: hooks
             )
-            let count = settings.workers ?? min(4, SystemCall.processorCount)
-            (controlThread, threads) = try Proxy.startThreads(count, clock: clock)
+            (controlThread, threads) = try Proxy.startThreads(settings.workers, clock: clock)
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)
         }
+        mask.ask { [weak shared] in shared?.redactor }
         workers = Proxy.makeWorkers(threads, shared)
         let surroundings = Control.Surroundings(
             source: source,
@@ -262,16 +263,17 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// Starts the control thread and the threads of `count` workers.
+    /// Starts the control thread and the threads of so many workers; nil for one a processor, up to
+    /// four.
     private static func startThreads(
-        _ count: Int,
+        _ count: Int?,
         clock: LoopClock
     ) throws(SystemError) -> (control: LoopThread, workers: [LoopThread]) {
         var threads: [LoopThread] = []
         do throws(SystemError) {
             let control = try LoopThread(name: "lupin-control", clock: clock)
             threads.append(control)
-            for index in 0..<count {
+            for index in 0..<(count ?? min(4, SystemCall.processorCount)) {
                 threads.append(try LoopThread(name: "lupin-w\(index)", clock: clock))
             }
             return (control, Array(threads[1...]))

@@ -27,8 +27,9 @@ import Synchronization
 /// `Flight` and `GrowingBody` (stored responses, and those on their way), `DiskTier` with
 /// `DiskStore` and `DiskTally` (the part of them that lies on disk), `SharedTier` with
 /// `SharedDropping` and `NodeHealth` (the part that machines share, and which servers are left
-/// alone), `TelemetryDesk` (exchanges that wait for their export), `FalseNames` and `Redirected`
-/// (the names that a confined command asked for, and who connected past the proxy).
+/// alone), `TelemetryDesk` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
+/// in lupin's own diagnostics), `FalseNames` and `Redirected` (the names that a confined command
+/// asked for, and who connected past the proxy).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger

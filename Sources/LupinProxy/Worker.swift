@@ -200,7 +200,7 @@ actor Worker {
         gate.listener.pause()
         let loop = executor.loop
         repeat {
-            _ = await gate.slot.park(for: .answered, until: loop.deadline(in: .milliseconds(50)))
+            _ = await gate.slot.park(for: .cut, until: loop.deadline(in: .milliseconds(50)))
             if gate.isClosed { return }
         } while (try? gate.listener.resume()) == nil
     }

@@ -371,6 +371,8 @@ final class WorkerResources {
         traced.flush()
         pool.closeAll()
         redis?.close()
+        redis = nil
+        crowding.forget()
     }
 }
 

@@ -35,7 +35,8 @@ package enum RedisProblem: Error, Equatable, Sendable {
         case .malformed(let text): "it said what is no reply: \(text)"
         case .tooLong: "its reply is too long"
         case .memory: "no memory is left"
-        case .refused(let text): "it refused the login: \(text.prefix(200))"
+        // What follows the first word may repeat the password.
+        case .refused(let text): "it refused the login: \(text.prefix { $0 != " " }.prefix(40))"
         }
     }
 }

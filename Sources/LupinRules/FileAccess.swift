@@ -68,7 +68,8 @@ package enum FileAccess {
         _ path: String
     ) throws(FileProblem) -> (bytes: [UInt8], status: stat) {
         // Safety: the string outlives the call, and no flag requires a third argument.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        // Without O_NONBLOCK a named pipe to which nobody writes would be waited for.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw problem(with: path) }
         defer { close(descriptor) }
         var status = stat()
@@ -152,6 +153,21 @@ package enum FileAccess {
         return unsafe String(cString: home)
     }
 
+    /// For the next bytes of a pipe, such as that of `<(…)` in a shell.
+    private static let pipePatience: CInt = 2000
+
+    /// Waits for bytes, or for the end; false for a failed read of another kind, too.
+    private static func isReadable(_ descriptor: CInt, withinMilliseconds time: CInt) -> Bool {
+        var status = stat()
+        // Safety: `status` is ours and outlives the call.
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else {
+            return false
+        }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // Safety: poll fills the one entry it is given.
+        return unsafe poll(&entry, 1, time) > 0
+    }
+
     private static func readAll(_ descriptor: CInt) throws(FileProblem) -> [UInt8] {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 64 << 10)
@@ -161,6 +177,7 @@ package enum FileAccess {
             let count = unsafe block.withUnsafeMutableBytes {
                 unsafe Glibc.read(descriptor, $0.baseAddress, size)
             }
+            if count < 0, isReadable(descriptor, withinMilliseconds: pipePatience) { continue }
             guard count >= 0 else { throw FileProblem("reading it fails") }
             if count == 0 { return bytes }
             bytes += block[..<count]

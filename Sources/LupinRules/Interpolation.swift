@@ -214,7 +214,8 @@ extension DecodingContext {
             guard tokenNames.contains(argument) else {
                 let near = nearest(to: argument, among: tokenNames)
                 let names = tokenNames.joined(separator: ", ")
-                let hint = near.map { "did you mean \"\($0)\"?" } ?? "defined: \(names)"
+                let known = names.isEmpty ? "define it under tokens:" : "defined: \(names)"
+                let hint = near.map { "did you mean \"\($0)\"?" } ?? known
                 refuse(.name, "unknown token \"\(argument)\"", hint)
                 return nil
             }

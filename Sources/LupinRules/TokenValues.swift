@@ -264,6 +264,10 @@ extension DecodingContext {
                 parts.append(.token)
                 continue
             }
+            if case .reference("token", _, _, _) = piece {
+                let message = "the field of a token holds no other one"
+                return refuse(.type, message, at: node, hint: "write \(example)")
+            }
             guard case .text(let text) = part(piece, role: .secret, at: node) else { return nil }
             if let problem = RequestStep.problem(withFieldValue: text) {
                 tellField(problem, at: node)

@@ -179,14 +179,12 @@ struct DiskContents {
         var entry = entry
         do throws(DiskProblem) {
             guard !isClosed, draft.isOpen else { throw .closed }
-            let bytes = Int(clamping: entry.length) + entry.facts.count
-            guard entry.facts.count <= DiskStore.factsBytesMax, bytes <= limits.bytesMax else {
-                throw .tooLarge
-            }
+            guard entry.facts.count <= DiskStore.factsBytesMax, entry.bytes <= limits.bytesMax
+            else { throw .tooLarge }
             entry.id = nextID
             nextID += 1
             try draft.shelve(as: entry.id)
-            try insert(entry, of: draft, bytes: bytes, replacing: replacing, variantsMax)
+            try insert(entry, of: draft, replacing: replacing, variantsMax)
             return entry.id
         } catch {
             draft.abandon()
@@ -198,11 +196,11 @@ struct DiskContents {
     private mutating func insert(
         _ entry: DiskEntry,
         of draft: DiskDraft,
-        bytes: Int,
         replacing: [Int64],
         _ variantsMax: Int
     ) throws(DiskProblem) {
-        let (pending, excess) = (touches, tally.stats.bytes + bytes - limits.bytesMax)
+        let (pending, bytes) = (touches, entry.bytes)
+        let excess = tally.stats.bytes + bytes - limits.bytesMax
         let displaced: DiskIndex.Displaced
         do throws(DiskProblem) {
             displaced = try withIndex { index throws(DiskProblem) in

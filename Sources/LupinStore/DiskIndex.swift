@@ -4,7 +4,7 @@
 struct IndexRow: Sendable, Equatable {
     var id: Int64
     var keyHash: Int64
-    /// The size of body and facts together.
+    /// See `DiskEntry.bytes`.
     var bytes: Int
 }
 
@@ -173,16 +173,18 @@ struct DiskIndex {
         bytesMax: Int
     ) throws(DiskProblem) -> Int? {
         try change { db in
-            let found = try db.first("SELECT bytes, length FROM entry WHERE id = ?", [id]) { row in
-                (before: try size(of: row, atIndex: 0), length: try size(of: row, atIndex: 1))
+            let sql = "SELECT bytes, length(facts) FROM entry WHERE id = ?"
+            let found = try db.first(sql, [id]) { row in
+                (bytes: try size(of: row, atIndex: 0), facts: try size(of: row, atIndex: 1))
             }
-            guard let (before, length) = found else { return nil }
-            guard length + facts.count <= bytesMax else { throw DiskProblem.tooLarge }
+            guard let found else { return nil }
+            let bytes = found.bytes + facts.count - found.facts
+            guard bytes <= bytesMax else { throw DiskProblem.tooLarge }
             try db.run(
                 "UPDATE entry SET facts = ?, bytes = ?, used = max(used, ?) WHERE id = ?",
-                [facts, length + facts.count, usedAtUs, id]
+                [facts, bytes, usedAtUs, id]
             )
-            return length + facts.count - before
+            return bytes - found.bytes
         }
     }
 
@@ -215,7 +217,6 @@ struct DiskIndex {
     // MARK: Inside a transaction
 
     private func insert(_ entry: DiskEntry, checksum: UInt32, into db: Database) throws {
-        let length = Int64(clamping: entry.length)
         try db.run(
             """
             INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored, used,
@@ -224,7 +225,7 @@ struct DiskIndex {
             """,
             [
                 entry.id, stableHash(entry.key), stableHash(entry.url),
-                length + Int64(entry.facts.count), length, Int64(checksum), entry.storedAtUs,
+                entry.bytes, Int64(clamping: entry.length), Int64(checksum), entry.storedAtUs,
                 entry.usedAtUs, entry.uses, entry.key, entry.url, entry.facts,
             ]
         )

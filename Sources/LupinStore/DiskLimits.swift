@@ -33,6 +33,11 @@ package struct DiskEntry: Sendable, Equatable {
     /// How often it was touched.
     package var uses: Int
 
+    /// What it takes of the store's room: the body, and what the index has of it.
+    package var bytes: Int {
+        Int(clamping: length) + facts.count + key.utf8.count + url.utf8.count
+    }
+
     package init(
         id: Int64,
         key: String,

@@ -38,7 +38,7 @@ enum IndexFile {
         PRAGMA journal_size_limit = 8388608;
         """
 
-    /// Times are microseconds since 1970; `bytes` is body and facts together.
+    /// Times are microseconds since 1970; `bytes` is that of `DiskEntry`.
     ///
     /// The index over keys contains all data that is read at opening. AUTOINCREMENT: an ID is never
     /// reused, so a new body is never mistaken for a removed one.

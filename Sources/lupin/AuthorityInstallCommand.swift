@@ -16,7 +16,7 @@ struct AuthorityInstallCommand: ParsableCommand {
 
               lupin ca install
               lupin ca install --only nss,java --dry-run
-              lupin ca install --root ./image       the system and Java of a mounted image
+              lupin ca install --root "$PWD/image"  the system and Java of a mounted image
 
             Each step says how to undo it; `lupin ca uninstall` undoes all. The exit code is 1 \
             if something failed, or must be done as root.

@@ -50,6 +50,9 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "Tell every group of exchanges, also what would be as before.")
     var all = false
 
+    @Option(rulesFile: "The rules file, too, as other commands take it.")
+    var rulesFile: String?
+
     @Argument(
         help: "The rules file; without it the one that `lupin serve` would use.",
         completion: .file(extensions: ["yaml", "yml"])
@@ -59,18 +62,21 @@ struct CheckCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Which exchanges of the log count.", valueName: "filter"))
     var words: [String] = []
 
-    /// A filter stands in the place of the file where none is given.
+    /// A filter stands in the place of the file where none is given, or `--rules` gives it.
     private var isFileLeftOut: Bool {
         guard !against.isEmpty, let file else { return false }
+        if rulesFile != nil { return true }
         return FilterWords.belongs(file) && FilterWords.namesKey(file)
             && FileStatus(path: file) == nil
     }
+
+    private var path: String? { rulesFile ?? (isFileLeftOut ? nil : file) }
 
     private var filters: [String] { (isFileLeftOut ? file.map { [$0] } ?? [] : []) + words }
 
     func validate() throws {
         guard !against.isEmpty else {
-            if let word = words.first {
+            if let word = rulesFile == nil ? words.first : file {
                 throw ValidationError("\"\(LogText.plain(word))\" is one word too many")
             }
             if since != nil || json || all {
@@ -83,7 +89,6 @@ struct CheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        let path = isFileLeftOut ? nil : file
         guard !against.isEmpty else { return try CheckReport.print(explicit: path) }
         var run = CheckAgainst(
             rules: try LocatedRules(explicit: path),

@@ -121,6 +121,11 @@ struct ExplainCommand: ParsableCommand {
         let url = words[0]
         guard let target = HTTPURL(url) else {
             let shown = "\"\(Self.shown(url))\""
+            if url.contains("://"), url.prefix(while: { $0 != "?" && $0 != "#" }).contains("@") {
+                throw ValidationError(
+                    "leave user and password out of the URL: clients send them as a field"
+                )
+            }
             throw ValidationError(
                 url.contains("://")
                     ? "\(shown) is no http or https URL"

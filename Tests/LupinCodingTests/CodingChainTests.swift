@@ -33,6 +33,20 @@ struct CodingChainTests {
         #expect(try decoded(coded, ["br"], pieces: pieces) == Self.text)
     }
 
+    /// Each coding for itself stays below the ratio: gzip makes 1,000 of one byte, and of that
+    /// again.
+    @Test(arguments: [0, 3 << 20])
+    func `a few bytes that become many MiB are refused`(before: Int) throws {
+        var numbers = Numbers(state: 1)
+        let noise = (0..<before).map { _ in UInt8(numbers.next(below: 256)) }
+        let body = noise + [UInt8](repeating: 0, count: 64 << 20)
+        let coded = try WholeBody.encoded(body, with: ["gzip", "gzip"])
+        #expect(coded.count < noise.count + 100_000)
+        #expect(throws: CodingProblem.tooDense(ratioMax: 1100)) {
+            try decoded(coded, ["gzip", "gzip"], pieces: CodingChain.pieceBytes)
+        }
+    }
+
     @Test func `what lupin can't undo has no chain`() {
         #expect(CodingChain(["gzip", "exi"]) == nil)
         #expect(CodingChain(Array(repeating: "gzip", count: 6)) == nil)

@@ -1,6 +1,7 @@
 // Whether others can write to a file and to the directories that it lies in.
 
 import Foundation
+import Glibc
 import LupinRules
 import Testing
 
@@ -21,6 +22,15 @@ struct FileStandingTests {
 
     private func set(_ mode: Int, _ path: String) throws {
         try files.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    @Test func `a pipe to which nobody writes is empty`() throws {
+        try withFolder { folder in
+            let path = folder + "/pipe"
+            // Safety: the path is NUL-terminated for the call.
+            try #require(unsafe mkfifo(path, 0o600) == 0)
+            #expect(try FileAccess.read(path).bytes == [])
+        }
     }
 
     @Test func `a file says who can write to it`() throws {

@@ -59,28 +59,38 @@ struct DiskTouchesTests {
         #expect(try written(id) == 3)
     }
 
+    /// Each has 250 bytes of a body, and 22 of texts.
     @Test func `what was used longest ago gives way`() throws {
-        let store = try folder.open(bytesMax: 1000)
+        let store = try folder.open(bytesMax: 4 * 272)
         let ids = try (0..<4).map { try store.put("k\($0)", pattern(250), at: Int64($0)) }
         store.touch(ids[0], nowUs: 10)
         #expect(store.update(ids[1], facts: [], nowUs: 11))
         let last = try store.put("last", pattern(300), at: 12)
         #expect(store.all.map(\.id) == [ids[0], ids[1], last])
         #expect(store.stats().evicted == 2)
-        #expect(store.stats().bytes == 800)
+        #expect(store.stats().bytes == 2 * 272 + 324)
         #expect(!store.mayHold("k2"))
         #expect(folder.names(in: "bodies").count == 3)
     }
 
     @Test func `a restart remembers what was used`() throws {
-        let store = try folder.open(bytesMax: 1000)
+        let store = try folder.open(bytesMax: 4 * 272)
         let ids = try (0..<4).map { try store.put("k\($0)", pattern(250), at: Int64($0)) }
         store.touch(ids[0], nowUs: 10)
         store.close()
-        let again = try folder.open(bytesMax: 1000)
+        let again = try folder.open(bytesMax: 4 * 272)
         _ = try again.put("last", pattern(10), at: 12)
         #expect(again.ids("k0") == [ids[0]])
         #expect(again.ids("k1") == [])
+    }
+
+    @Test func `long URLs take room, too`() throws {
+        let store = try folder.open(bytesMax: 100_000)
+        for number in 0..<10 {
+            let url = String(repeating: "u", count: 30_000)
+            _ = try store.put("k\(number)", [], url: url, at: Int64(number))
+        }
+        #expect(store.all.map(\.key) == ["k7", "k8", "k9"])
     }
 
     @Test func `larger facts make room for themselves`() throws {
@@ -104,9 +114,9 @@ struct DiskTouchesTests {
         #expect(store.stats().evicted == 1150)
         let id = try store.put("last", pattern(100), at: 2000)
         store.close()
-        let again = try folder.open(bytesMax: 130)
+        let again = try folder.open(bytesMax: 150)
         #expect(again.all.map(\.id) == [1200, id])
-        #expect(again.stats().bytes == 120)
+        #expect(again.stats().bytes == 20 + 124)
         again.change(limits: DiskLimits(bytesMax: 0, objectBytesMax: 100, spareBytes: 0))
         #expect(again.all == [])
         #expect(folder.names(in: "bodies") == [])

@@ -98,6 +98,9 @@ final class StoreFolder: Sendable {
         try #require(result == 0)
     }
 
+    /// What the index has of an entry with the key "a" and the usual URL.
+    static let textBytes = "ahttps://example.org/".utf8.count
+
     /// The permissions of a file, without its kind.
     func mode(of file: String) throws -> mode_t {
         var status = stat()

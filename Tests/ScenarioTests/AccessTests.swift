@@ -57,6 +57,7 @@ struct AccessTests {
             let record = try proxy.record()
             #expect(record["outcome"] == "denied")
             #expect(record["error.type"] == error)
+            #expect(record["url.domain"]?.isEmpty == false)
         }
     }
 

@@ -45,6 +45,7 @@ struct CommandLineTests {
         ["serve", "--listen", "localhost:80"], ["serve", "--listen", "127.0.0.1:65536"],
         ["serve", "--listen", "127.0.0.1:+1"], ["serve", "--listen", "::1:80"],
         ["env", "--shell", "tcsh"], ["check", "a", "b"],
+        ["check", "--rules", "a", "b"],
     ])
     func `a wrong command line ends with 64`(arguments: [String]) throws {
         let result = try Lupin.run(arguments)
@@ -107,12 +108,20 @@ struct CommandLineTests {
             """
         let file = try folder.write("lupin.yaml", text)
         let result = try Lupin.run("check", file)
+        #expect(try Lupin.run("check", "--rules", file) == result)
         #expect(result.code == 0)
         #expect(result.output == "\(file): ok, 2 rules\n")
         #expect(result.errors.hasPrefix("\(file): note: behind a parent proxy"))
         let direct = try folder.write("direct.yaml", "lupin: 1\nrules: [{match: a.example}]\n")
         let plain = try Lupin.run("check", direct)
         #expect(plain == Lupin.Result(code: 0, output: "\(direct): ok, 1 rule\n", errors: ""))
+    }
+
+    @Test func `rules may come from a pipe that has them only later`() throws {
+        let script = "\(Lupin.path) check <(sleep 0.3; printf 'lupin: 1\n')"
+        let result = try Lupin.run(program: "/bin/bash", ["-c", script])
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(result.output.hasSuffix(": ok, 0 rules\n"))
     }
 
     @Test func `check says for each rule that answers https whether it decrypts`() throws {

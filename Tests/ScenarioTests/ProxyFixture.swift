@@ -76,6 +76,7 @@ final class ProxyFixture: Sendable {
         hooks: Hooks = Hooks(),
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
+        let loops = LoopWatch()
         try await Turnstile.scenarios.pass {
             let fixture = try await ProxyFixture(
                 rules,
@@ -90,6 +91,7 @@ final class ProxyFixture: Sendable {
                 siblings: siblings,
                 hooks: hooks
             )
+            loops.watch(fixture.proxy.executors)
             let result: Result<Void, any Error>
             do {
                 result = .success(try await ScriptThread.run { try await body(fixture) })
@@ -99,6 +101,7 @@ final class ProxyFixture: Sendable {
             try await fixture.stop()
             try result.get()
         }
+        await loops.expectEnd()
     }
 
     private init(

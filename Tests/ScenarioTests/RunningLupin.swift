@@ -46,12 +46,14 @@ enum Lupin {
     /// A folder for settings that nobody can make, root neither.
     static let noSettings = "/proc/none"
 
-    /// A process without the variables that would lead it to somebody's rules.
+    /// A process without the variables that would lead it to somebody's rules, or captures.
     static func process(_ program: String, _ arguments: [String], in folder: String?) -> Process {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": noSettings]
+        process.environment = [
+            "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": noSettings, "XDG_STATE_HOME": noSettings,
+        ]
         process.standardInput = FileHandle.nullDevice
         if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
         return process
@@ -83,6 +85,7 @@ final class RunningLupin {
         runtime = try Folder()
         // Its authority's key goes there, too.
         process.environment?["XDG_CONFIG_HOME"] = runtime.path
+        process.environment?["XDG_STATE_HOME"] = "\(runtime.path)/state"
         process.environment?.merge(environment) { $1 }
         process.environment?["XDG_RUNTIME_DIR"] = runtime.path
         self.process = process

@@ -24,6 +24,8 @@ package final class Plan: Sendable {
     package let attachments: [Attached]
     /// Whether some of it is for the owner's requests only.
     package let isForOwner: Bool
+    /// The name of the last rule that attaches such a thing, or a client certificate.
+    package let owningRule: String?
     /// The sum of the `delay` steps, which every attempt waits; nil for none.
     package let delay: Duration?
     package let compress: CompressStep?
@@ -123,6 +125,7 @@ package final class Plan: Sendable {
         scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
+        owningRule = acting.last(where: Self.owns)?.name
         delay = traits.compactMap(\.delay).reduce(nil) { ($0 ?? .zero) + $1 }
         compress = traits.last { $0.compress != nil }?.compress
         redirect = acting.last { $0.redirect != nil }?.redirect ?? nil
@@ -130,8 +133,7 @@ package final class Plan: Sendable {
         validation = validating?.validation.flatMap { $0.isEmpty ? nil : $0 }
         validatingRule = validating?.reference
         retry = acting.last { $0.retry != nil }?.retry ?? .safe
-        hedge = retry.hedge
-        perTry = retry.perTry
+        (hedge, perTry) = (retry.hedge, retry.perTry)
         countsAttempts = retry.countsAttempts
         caching = (acting.last { $0.cache != nil }?.cache ?? nil).map(PlannedCache.init)
         resumes = acting.last { $0.resume != nil }?.resume ?? false
@@ -167,6 +169,11 @@ package final class Plan: Sendable {
             }
         }
         self.demands = demands
+    }
+
+    private static func owns(_ rule: Rule) -> Bool {
+        RuleKey.allAttachments(of: [rule]).contains { $0.gate == .owner }
+            || (rule.clientCertificate ?? nil) != nil
     }
 
     private static func standIns(of rules: [Rule], _ auth: [String]) -> [String] {

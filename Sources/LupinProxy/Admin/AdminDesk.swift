@@ -124,7 +124,8 @@ struct AdminDesk {
         return AdminAnswer { line in
             if let file { line.add("file", text: file) }
             line.add("version", text: configuration.version)
-            if let text = configuration.text { line.add("text", text: text) }
+            // Whole, and as it is: commands read it as a rules file.
+            if let text = configuration.text { line.add("text", exact: text.utf8Span.span) }
         }
     }
 

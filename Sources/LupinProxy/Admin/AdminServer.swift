@@ -176,12 +176,12 @@ final class AdminServer {
     private func acceptLocal() async {
         guard let (listener, slot) = socket else { return }
         while !isClosed {
-            while count(.local) >= Self.connectionsMax, !isClosed { await awaitEnd() }
-            guard !isClosed, let accepted = try? listener.accept() else { return }
-            switch accepted {
+            await waitForRoom(.local, at: listener, slot)
+            if isClosed { return }
+            switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user): serve(channel, .local(user: user))
             case .blocked: _ = await slot.park(for: .ready | .cut)
-            case .exhausted: await pause(slot)
+            case .exhausted: await rest(listener, slot)
             }
         }
     }
@@ -193,17 +193,34 @@ final class AdminServer {
     ) async {
         let (socket, listener, slot) = place
         while !isClosed {
-            while count(crowd) >= Self.connectionsMax, !isClosed {
-                cutOldestUnproven(crowd)
-                await awaitEnd()
-            }
-            guard !isClosed, let accepted = try? listener.accept() else { return }
-            switch accepted {
+            await waitForRoom(crowd, at: listener, slot)
+            if isClosed { return }
+            switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel):
                 serve(channel, guarded(socket.address, channel.localAddress))
             case .blocked: _ = await slot.park(for: .ready | .cut)
-            case .exhausted: await pause(slot)
+            case .exhausted: await rest(listener, slot)
             }
+        }
+    }
+
+    /// Waits until a crowd has room for one more connection; those that wait stay in the kernel's
+    /// queue.
+    private func waitForRoom(
+        _ crowd: AdminConnection.Crowd,
+        at listener: any PausableListener,
+        _ slot: ParkingSlot
+    ) async {
+        while count(crowd) >= Self.connectionsMax, !isClosed {
+            // Nobody is cut for nobody.
+            guard listener.hasWaiting else {
+                _ = await slot.park(for: .ready | .cut)
+                continue
+            }
+            listener.pause()
+            if crowd != .local { cutOldestUnproven(crowd) }
+            await awaitEnd()
+            if !isClosed, (try? listener.resume()) == nil { await rest(listener, slot) }
         }
     }
 
@@ -219,9 +236,12 @@ final class AdminServer {
         unproven.min { $0.key < $1.key }?.value.cut()
     }
 
-    /// Stops accepting for a while, for lack of descriptors.
-    private func pause(_ slot: ParkingSlot) async {
-        _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
+    /// Stops accepting for a while, for lack of descriptors or memory.
+    private func rest(_ listener: any PausableListener, _ slot: ParkingSlot) async {
+        listener.pause()
+        repeat {
+            _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
+        } while !isClosed && (try? listener.resume()) == nil
     }
 
     private func awaitEnd() async {

@@ -188,7 +188,10 @@ struct ExchangeDesk {
             try file.latest(wanted, query, by: filter, before: start, except: skipped, now: now)
         }
         switch result {
-        case .success(let captured): found += captured.map { .captured($0) }
+        case .success(let captured):
+            // Nothing has ended since the start.
+            last = last ?? captured.first?.identity
+            found += captured.map { .captured($0) }
         case .failure(let problem): throw AdminAnswer(503, sentence: problem.sentence)
         }
         return (found, last)

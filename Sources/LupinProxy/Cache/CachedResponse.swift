@@ -36,9 +36,10 @@ final class CachedResponse: Sendable {
     /// Its memory besides the content.
     static let overheadBytes = 1024
 
-    /// The bytes that it takes of the store's room.
+    /// The bytes that it takes of the store's room; its URL stands in the key and in the listing.
     var bytes: Int {
-        Int(clamping: content?.count ?? 0) + facts.fields.storage.count + Self.overheadBytes
+        Int(clamping: content?.count ?? 0) + facts.fields.storage.count
+            + facts.vary.encodedValues.count + 2 * key.text.utf8.count + Self.overheadBytes
     }
 
     /// When it was received, in microseconds since 1970.

@@ -20,11 +20,13 @@ extension Exchange {
         let keys = use.keys.filter(tier.mayHold)
         if keys.isEmpty { return }
         let entries = try await onDisk(tier) { disk in keys.map { disk.entries(for: $0.text) } }
+        guard let entries, entries.contains(where: { !$0.isEmpty }) else { return }
         var adopted: [CachedResponse] = []
-        for (key, entries) in zip(keys, entries ?? []) {
+        for (key, entries) in zip(keys, entries) {
             adopted += store.adopt(entries, key, by: use.planned)
         }
-        if !adopted.isEmpty { use.look(in: store, besides: adopted) }
+        // Also where another exchange has adopted them meanwhile.
+        use.look(in: store, besides: adopted)
     }
 
     /// How many of a path's latest responses the variances are read from.

@@ -39,6 +39,7 @@ final class ResponseStore: Sendable {
         var shared: SharedTier?
         /// URLs dropped while there was no disk; nil when there were too many to remember.
         var droppedURLs: Set<String>? = []
+        var droppedBytes = 0
     }
 
     private let state: Mutex<State>
@@ -197,11 +198,12 @@ final class ResponseStore: Sendable {
 
     /// Remembers the URL, so that a disk that is added later does not bring it back.
     private static func noteDropped(_ url: String, in state: inout State) {
-        state.droppedURLs?.insert(url)
-        if (state.droppedURLs?.count ?? 0) > droppedMax { state.droppedURLs = nil }
+        guard state.droppedURLs?.insert(url).inserted == true else { return }
+        state.droppedBytes += url.utf8.count
+        if state.droppedBytes > droppedBytesMax { state.droppedURLs = nil }
     }
 
-    private static let droppedMax = 4096
+    private static let droppedBytesMax = 1 << 20
 
     // MARK: The disk
 
@@ -251,7 +253,7 @@ final class ResponseStore: Sendable {
             state.variances.doubt()
             if let disk {
                 disk.drop(state.droppedURLs)
-                state.droppedURLs = []
+                (state.droppedURLs, state.droppedBytes) = ([], 0)
             }
             for response in state.shelves.all where response.content == nil {
                 state.shelves.remove(response)

@@ -265,7 +265,6 @@ final class Control {
     /// Captures these hosts besides those of the rules and those that are held.
     private func capture(_ hosts: [String]) async throws(ReloadFailure) {
         try await adoptCaptured(hosts)
-        shared.captures.set(hosts: hosts)
     }
 
     /// Captures the hosts of an inspector until it is gone; with nil, its hold ends now.
@@ -306,7 +305,10 @@ final class Control {
         isReloading = true
         defer { endTurn() }
         let held = holds.hosts
-        try await adopt(written.capturing((hosts ?? shared.captures.hosts) + held))
+        let asked = hosts ?? shared.captures.hosts
+        try await adopt(written.capturing(asked + held))
+        // Within the turn: what is told is what was adopted last.
+        shared.captures.set(hosts: asked)
         adoptedHolds = held
     }
 

@@ -37,6 +37,9 @@ final class Crowding {
         return nextCandidate()
     }
 
+    /// Forgets the connections that were found.
+    func forget() { candidates = [] }
+
     private func nextCandidate() -> DownstreamConnection? {
         while let (connection, since) = candidates.popLast() {
             // Meanwhile it may have become busy, ended, or started to wait again.

@@ -27,6 +27,6 @@ final class Gate {
         guard !isClosed else { return }
         isClosed = true
         listener.close()
-        slot.wake(.ready)
+        slot.wake(.ready | .cut)
     }
 }

@@ -29,6 +29,8 @@ final class Passage: ChannelPump {
     func channelIsReady(_ channel: Channel) {
         let isUpResting = up.pump()
         let isDownResting = down.pump()
+        // Where the inside closes after its last byte, no relay has anything to tell.
+        if down.isOver, channel.isBroken { slot.wake(.relayEnded) }
         if isUpResting && isDownResting { return }
         slot.loop.later { [self] in channelIsReady(channel) }
     }

@@ -57,7 +57,9 @@ final class CookieJars: Sendable {
             entry.isWriting = true
             return true
         }
-        if isDue { thread.submit { self.write(path, now: now) } }
+        guard isDue, !thread.submit({ self.write(path, now: now) }) else { return }
+        // The thread has too much to do; the next response tries again.
+        entries.withLock { $0[path]?.isWriting = false }
     }
 
     private func read(_ path: String, now: Int64) -> Entry {

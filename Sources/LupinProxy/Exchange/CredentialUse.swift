@@ -51,7 +51,7 @@ extension Exchange {
         let way =
             client.isThroughSibling
             ? " The request comes through another lupin of that user, and not from who may." : ""
-        let rule = plan?.names.last.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
+        let rule = plan?.owningRule.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
         throw .request(
             status: 403,
             host: record.origin?.host.text,

@@ -104,10 +104,11 @@ final class EditedResponse: BodySink {
         state = .editing
         let (editing, bytes) = (editing, bytes)
         let executor = exchange.slot.loop.executor
-        let home = LoopLocal(self, of: executor)
+        // Weak: what belongs to the loop must not be released on another thread.
+        let home = LoopLocal(WeakResponse(self), of: executor)
         let isTaken = exchange.resources.shared.bodyThread.submit {
             let outcome = editing.run(bytes)
-            executor.mailbox.post { home.value.take(outcome) }
+            executor.mailbox.post { home.value.response?.take(outcome) }
         }
         if !isTaken { pass(editing.dropped(.busy)) }
     }
@@ -128,6 +129,12 @@ final class EditedResponse: BodySink {
         }
         state = .passing(begin(exchange, outcome))
     }
+}
+
+private final class WeakResponse {
+    weak var response: EditedResponse?
+
+    init(_ response: EditedResponse) { self.response = response }
 }
 
 extension Exchange {

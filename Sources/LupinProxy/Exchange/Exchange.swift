@@ -215,6 +215,8 @@ final class Exchange: Rostered {
             case .failure(let error): throw error
             }
         } catch {
+            // The log says what was refused; nothing of those who have not said who they are.
+            if record.origin == nil, error.status != 407 { record.origin = requestedOrigin }
             await fail(error)
         }
         return finish()

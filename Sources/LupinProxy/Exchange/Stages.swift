@@ -91,7 +91,8 @@ extension Exchange {
                     request: record.request ?? (hasRequest ? clientRequest ?? request : nil),
                     origin: record.origin,
                     redactor: redactor
-                )
+                ),
+                now: slot.loop.now
             )
         reporter.monitors = monitors
         stages = reporter
@@ -145,6 +146,7 @@ extension Exchange {
             )
             tell(attempt: number) { $0.exchange($1, didSendRequestOn: connection) }
         case .response(let status):
+            stages?.restartProgress(now: slot.loop.now)
             tell(attempt: number) { $0.exchange($1, didReceiveResponseWith: status) }
         case .cached(let status):
             tell(attempt: attempts.count) { $0.exchange($1, didFindInCache: status) }

@@ -79,8 +79,13 @@ final class SiblingDesk {
     private func accept() async {
         guard let (listener, slot) = listener else { return }
         while !isClosed {
+            if underWay >= Self.questionsMax { listener.pause() }
             while underWay >= Self.questionsMax, !isClosed { await awaitEnd() }
             guard !isClosed else { return }
+            guard (try? listener.resume()) != nil else {
+                await rest(slot)
+                continue
+            }
             switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user):
                 // The folder is for this user only; root can connect all the same.
@@ -97,10 +102,15 @@ final class SiblingDesk {
                 }
             case .blocked: _ = await slot.park(for: .ready | .cut)
             case .exhausted:
-                let pause = loop.deadline(in: .milliseconds(200))
-                _ = await slot.park(for: .cut, until: pause)
+                listener.pause()
+                await rest(slot)
             }
         }
+    }
+
+    /// Accepts nothing for a while, for lack of descriptors or memory.
+    private func rest(_ slot: ParkingSlot) async {
+        _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
     }
 
     private func end() {

@@ -9,15 +9,16 @@ final class StageReporter {
     /// The number of attempts whose end was reported.
     var attempts = 0
     /// The last reported progress, and its time in microseconds of the loop's clock.
-    private var progress: (bytes: UInt64, at: UInt64)?
+    private var progress: (bytes: UInt64, at: UInt64)
 
     /// Progress is reported after this time, in microseconds, or after this many bytes.
     private static let progressInterval: UInt64 = 1_000_000
     private static let progressBytes: UInt64 = 1 << 20
 
-    init(_ monitors: [any EventMonitor], _ exchange: ExchangeMoment) {
+    init(_ monitors: [any EventMonitor], _ exchange: ExchangeMoment, now: UInt64) {
         self.monitors = monitors
         self.exchange = exchange
+        progress = (0, now)
     }
 
     /// Calls `hook` for every monitor.
@@ -25,17 +26,17 @@ final class StageReporter {
         for monitor in monitors { hook(monitor, exchange) }
     }
 
+    /// Has the next progress by time counted from now: a response begins.
+    func restartProgress(now: UInt64) { progress.at = now }
+
     /// Whether progress of the bodies is due to be reported; called when bytes may have moved.
     func isProgressDue(_ bytes: UInt64, now: UInt64) -> Bool {
-        guard var last = progress else {
-            progress = (0, now)
-            return isProgressDue(bytes, now: now)
-        }
         // Another attempt starts its body from zero.
-        if bytes < last.bytes { last.bytes = 0 }
-        progress = last
-        guard bytes > last.bytes else { return false }
-        guard bytes &- last.bytes >= Self.progressBytes || now &- last.at >= Self.progressInterval
+        if bytes < progress.bytes { progress.bytes = 0 }
+        guard bytes > progress.bytes else { return false }
+        guard
+            bytes &- progress.bytes >= Self.progressBytes
+                || now &- progress.at >= Self.progressInterval
         else { return false }
         progress = (bytes, now)
         return true

@@ -58,6 +58,8 @@ final class HTTP2Link: ChannelPump {
     /// Reading is paused until more was sent; no event will announce the bytes that came meanwhile.
     private var isPaused = false
     private(set) var hasEnded = false
+    /// The peer's bytes can't be read any more; the connection ends once what is staged has left.
+    private var failure: LupinError?
     /// Some streams discard the rest of a message.
     private var hasPassing = false
 
@@ -108,7 +110,7 @@ final class HTTP2Link: ChannelPump {
     // MARK: A turn
 
     private func turn() {
-        guard !hasEnded, !isInTurn else { return }
+        guard !hasEnded, !isInTurn, failure == nil else { return }
         isInTurn = true
         isPaused = false
         var budget = Self.turnBytes
@@ -146,7 +148,10 @@ final class HTTP2Link: ChannelPump {
             do throws(HTTP2Failure) {
                 try connection.receive(input.bytes, now: loop.now)
             } catch {
-                end(LupinError(.httpProtocolError, detail: "HTTP/2: \(error.text)."))
+                failure = LupinError(.httpProtocolError, detail: "HTTP/2: \(error.text).")
+                connection.terminate(.protocolError)
+                // What came whole before it counts, and has a record.
+                dispatch()
                 return nil
             }
             dispatch()
@@ -322,13 +327,14 @@ final class HTTP2Link: ChannelPump {
             isPaused = false
             loop.later { [self] in turn() }
         }
-        if connection.isOver, !channel.hasStaged { end(breach) }
+        if connection.isOver || failure != nil, !channel.hasStaged { end(breach) }
     }
 
     /// The error for streams that are still open after the peer broke the protocol: it has been
     /// told so, and nothing more is read.
     private var breach: LupinError? {
-        connection.isOver && !streams.isEmpty ? side.breach : nil
+        if let failure { return failure }
+        return connection.isOver && !streams.isEmpty ? side.breach : nil
     }
 
     /// Stages the frames that nghttp2 holds, for the next flush.

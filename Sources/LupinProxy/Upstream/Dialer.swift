@@ -199,7 +199,8 @@ struct Dialer {
     private func connectError(_ failure: ConnectFailure, _ hop: NextHop) -> LupinError {
         let host = hop.text
         if failure.interruption.contains(.cut) { return .stopping }
-        if failure.interruption.contains(.downstreamClosed) { return .clientGone }
+        // Or nobody wants the connection any more: another attempt was first.
+        if failure.interruption.meets(.downstreamClosed | .outrun) { return .clientGone }
         if failure.isTimeout {
             return LupinError(
                 .connectionTimeout,

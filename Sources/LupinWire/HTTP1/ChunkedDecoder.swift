@@ -3,11 +3,12 @@ package import LupinCore
 
 /// Removes the chunk framing from a body and keeps the trailers.
 ///
-/// Stricter than the grammar where leniency enables request smuggling: no whitespace before `;` or
-/// CR (conforming senders never send the BWS of §7.1.1), no bare LF, at most 16 digits.
+/// Stricter than the grammar where leniency enables request smuggling: in requests no whitespace
+/// before `;` or CR (§7.1.1 has it, and no sender of today), and nowhere a bare LF. Responses of
+/// old servers have padded sizes. Leading zeros beyond the first count like an extension.
 ///
-///     size → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → size …
-///                             └→ (size 0) trailers → complete
+///     size → padding → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → …
+///                                       └→ (size 0) trailers → complete
 package final class ChunkedDecoder {
     /// The most extension bytes on one chunk line.
     package static let extensionBytesMax = 4096
@@ -15,13 +16,13 @@ package final class ChunkedDecoder {
     package static let extensionSurplusMax: UInt64 = 16384
 
     private enum Phase: UInt8 {
-        case size, chunkExtension, sizeLineFeed, data, dataCarriageReturn, dataLineFeed
+        case size, padding, chunkExtension, sizeLineFeed, data, dataCarriageReturn, dataLineFeed
         case trailers, complete
     }
 
     private let side: MessageSide
     private var phase = Phase.size
-    private var digits: UInt8 = 0
+    private var hasDigits = false
     private var size: UInt64 = 0
     private var extensionBytes = 0
     private var extensionTotal: UInt64 = 0
@@ -82,6 +83,7 @@ package final class ChunkedDecoder {
     private func readFraming(_ byte: UInt8) throws(MessageProblem) {
         switch phase {
         case .size: try readSize(byte)
+        case .padding: try readSizeEnd(byte)
         case .chunkExtension:
             if byte == 0x0D {
                 phase = .sizeLineFeed
@@ -107,27 +109,36 @@ package final class ChunkedDecoder {
     private func readSize(_ byte: UInt8) throws(MessageProblem) {
         let digit = byte.hexadecimalDigit
         if digit < 16 {
-            guard digits < 16,
-                let larger = NumberReader.adding(
-                    digit,
-                    to: size,
-                    radix: 16,
-                    max: FramingFields.lengthMax
-                )
-            else { throw problem(.chunkTooLarge) }
-            digits += 1
+            if hasDigits, size == 0 { try countExtension() }
+            let larger = NumberReader.adding(
+                digit,
+                to: size,
+                radix: 16,
+                max: FramingFields.lengthMax
+            )
+            guard let larger else { throw problem(.chunkTooLarge) }
+            hasDigits = true
             size = larger
             return
         }
-        guard digits > 0 else {
+        guard hasDigits else {
             throw problem(byte == 0x0A ? .bareLineFeed : .invalidChunkSize)
         }
+        try readSizeEnd(byte)
+    }
+
+    /// Parses what may follow the digits.
+    private func readSizeEnd(_ byte: UInt8) throws(MessageProblem) {
         switch byte {
         case 0x0D: phase = .sizeLineFeed
         case 0x3B:
             phase = .chunkExtension
             try countExtension()
         case 0x0A: throw problem(.bareLineFeed)
+        case 0x20, 0x09:
+            guard side == .response else { throw problem(.invalidChunkSize) }
+            phase = .padding
+            try countExtension()
         default: throw problem(.invalidChunkSize)
         }
     }
@@ -144,7 +155,7 @@ package final class ChunkedDecoder {
     private func beginChunk() {
         phase = size == 0 ? .trailers : .data
         payloadTotal = payloadTotal.addingClamped(size)
-        digits = 0
+        hasDigits = false
         extensionBytes = 0
     }
 

@@ -23,7 +23,7 @@ package struct HTTP2Parameters: Sendable {
     static let connectionWindowBytes: Int32 = 16 << 20
     /// CONTINUATION frames of one header block (CVE-2024-27316): the largest accepted head fits
     /// into five.
-    static let continuationsMax = 8
+    static let continuationsMax = 7
     /// A header block that decompresses to this multiple of the limit ends the connection.
     static let bombFactor = 4
 }

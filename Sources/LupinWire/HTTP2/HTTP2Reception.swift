@@ -60,9 +60,7 @@ extension HTTP2Connection {
             // A peer that measures the path sends one PING after moved data: that is no flood.
             if !(isAnswer && pingsUnderWay > 0), !hasMoved { countControl() }
             hasMoved = false
-        case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue,
-            NGHTTP2_GOAWAY.rawValue:
-            break
+        case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue: break
         default: countControl()
         }
     }

@@ -250,12 +250,15 @@ struct TokenRequestTests {
     @Test func `strangers get 403 and nothing is asked or sent`() async throws {
         let server = try TokenServer()
         defer { server.stop() }
-        let text = "access: {credentials: [nobody]}\n" + TokenRefreshTests.rules(server)
+        let later = "\n  - {name: later, match: {path: /**}, timeouts: {total: 1m}}"
+        let text =
+            "access: {credentials: [nobody]}\n" + TokenRefreshTests.rules(server) + later
         try await ProxyFixture.run(text) { proxy in
             let origin = try proxy.guardedOrigin(Accepted(["t1"]))
             let response = try proxy.client().get(origin.url("/api/a"))
             #expect(response.status == 403)
-            #expect(response.bodyText.contains("credentials of user"))
+            // The rule that attaches them, and no later one.
+            #expect(response.bodyText.contains("the rule \"api\" uses credentials of user"))
             #expect(origin.connections.isEmpty)
             #expect(server.count == 0)
             // What holds no secret is open to all.

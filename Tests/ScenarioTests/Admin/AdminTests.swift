@@ -3,6 +3,7 @@ import Foundation
 import LupinIO
 import LupinProxy
 import LupinTestKit
+import Synchronization
 import Testing
 
 struct AdminTests {
@@ -145,6 +146,48 @@ struct AdminTests {
             #expect(!answer.text.contains(secret))
             #expect(!(try proxy.admin("GET", "/v1/exchanges").bodyText.contains(secret)))
         }
+    }
+
+    @Test func `the text of the rules is whole`() async throws {
+        let comments = (0..<300).map { "# a comment, the one with number \($0)\n" }.joined()
+        let rules = "admin: {socket: DIR/admin}\n\(comments)log: {level: event}\n"
+        try await ProxyFixture.run(rules) { proxy in
+            let text = try proxy.adminJSON("/v1/rules")["text"]
+            #expect(text?.contains(comments) == true)
+            #expect(text?.hasSuffix("log: {level: event}\n") == true)
+        }
+    }
+
+    @Test func `who waits for a place at the socket costs nothing, and gets it`() async throws {
+        try await ProxyFixture.run("admin: {socket: DIR/admin}") { proxy in
+            let control = try #require(proxy.proxy.executors.last)
+            let origin = try proxy.origin(answering: head("HTTP/1.1 204 None"))
+            let held = try (0..<64).map { _ in try proxy.adminClient() }
+            for client in held {
+                try client.send("GET /v1/status HTTP/1.1\r\nHost: lupin\r\n\r\n")
+                #expect(try client.response().status == 200)
+            }
+            let late = try proxy.adminClient()
+            try late.send("GET /v1/status HTTP/1.1\r\nHost: lupin\r\n\r\n")
+            let before = try turns(of: control)
+            for _ in 0..<200 { #expect(try proxy.client().get(origin.url()).status == 204) }
+            // A loop that spins has thousands.
+            #expect(try turns(of: control) - before < 200)
+            held[0].close()
+            #expect(try late.response().status == 200)
+        }
+    }
+
+    /// How often a loop came round so far.
+    private func turns(of executor: LoopExecutor) throws -> UInt64 {
+        let bell = Bell()
+        let count = Atomic<UInt64>(0)
+        executor.mailbox.post {
+            count.store(executor.loop.turn, ordering: .relaxed)
+            bell.ring()
+        }
+        guard bell.wait() else { throw SocketFailure("the loop is stuck") }
+        return count.load(ordering: .relaxed)
     }
 
     @Test func `history has the last ones, the latest first`() async throws {

@@ -121,6 +121,37 @@ struct LogCommandTests {
         }
     }
 
+    @Test func `after a restart the log begins with what was captured before`() async throws {
+        let folder = try Folder()
+        let rules =
+            ProxyFixture.adminSocket + """
+                capture: {path: \(folder.path)}
+                rules: [{match: {path: /**}, capture: true}]
+
+                """
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin(answering: "HTTP/1.1 204 None\r\n\r\n")
+            #expect(try proxy.client().get(origin.url("/before")).status == 204)
+            _ = try proxy.captured(try #require(try proxy.record()["id"]))
+        }
+        try await ProxyFixture.run(rules) { proxy in
+            let lines = try log(proxy, "--json")
+            #expect(lines.count == 1)
+            let line = try #require(lines.first)
+            let before = try #require(RecordLine(String(line)))
+            #expect(before["url.path"] == "/before")
+            // Whoever follows goes on from there.
+            let reply = try proxy.admin("GET", "/v1/exchanges?format=lines")
+            #expect(reply["Lupin-Last"] == before["id"])
+            let origin = try proxy.origin(answering: "HTTP/1.1 204 None\r\n\r\n")
+            #expect(try proxy.client().get(origin.url("/after")).status == 204)
+            try proxy.settle()
+            let id = try #require(before["id"])
+            let rest = try proxy.admin("GET", "/v1/exchanges?format=lines&after=\(id)").bodyText
+            #expect(rest.contains("/after") && !rest.contains("/before"))
+        }
+    }
+
     @Test func `a name that looks like a filter may be a file`() throws {
         let folder = try Folder()
         _ = try folder.write("log=prod", "")

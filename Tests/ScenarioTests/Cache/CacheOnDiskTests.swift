@@ -70,6 +70,17 @@ final class DiskStory {
 }
 
 struct CacheOnDiskTests {
+    @Test func `many that ask at once for what lies on disk find it`() async throws {
+        let story = try DiskStory(100)
+        try await story.fetch()
+        let url = story.origin.url("/")
+        try await story.run { proxy in
+            let clients = try (0..<20).map { _ in try proxy.client() }
+            for client in clients { try client.send("GET", url, ["Cache-Control: only-if-cached"]) }
+            for client in clients { #expect(try client.response().status == 200) }
+        }
+    }
+
     @Test(arguments: [0, 1, 1000, 300_000, 3_000_000])
     func `what is stored outlives the proxy`(count: Int) async throws {
         let story = try DiskStory(count)

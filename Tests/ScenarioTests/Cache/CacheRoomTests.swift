@@ -36,6 +36,40 @@ struct CacheRoomTests {
         }
     }
 
+    @Test(arguments: ["GET", "POST"])
+    func `long URLs take no more memory than the store has`(method: String) throws {
+        let place = try Folder()
+        let rules = """
+            lupin: 1
+            log: off
+            listen: [{address: 127.0.0.1:0}]
+            admin: {history: 0}
+            cache: {store: {memory: 1MiB}}
+            rules: [{match: {path: /**}, cache: standard}]
+
+            """
+        let running = try RunningLupin("--rules", try place.write("lupin.yaml", rules))
+        let origin = try ScriptedOrigin { connection in
+            while try connection.nextRequest() != nil {
+                try connection.reply(200, "Cache-Control: max-age=600", body: "x")
+            }
+        }
+        defer { origin.stop() }
+        let client = try ScriptedClient(to: .loopback(port: running.port))
+        let long = String(repeating: "u", count: 20_000)
+        func ask(_ numbers: Range<Int>) throws {
+            for number in numbers {
+                try client.send(method, origin.url("/\(number)/\(long)"))
+                #expect(try client.response(to: method).status == 200)
+            }
+        }
+        try ask(0..<200)
+        let before = running.residentBytes
+        try ask(200..<1700)
+        // These URLs alone have 30 MB.
+        #expect(running.residentBytes < before + (12 << 20))
+    }
+
     @Test func `a reload that makes the room smaller drops what no longer fits`() async throws {
         try await ProxyFixture.run(Self.rules("memory: 1MiB, max_object: 64KiB")) { proxy in
             let origin = try Self.origin(proxy, 15_000)

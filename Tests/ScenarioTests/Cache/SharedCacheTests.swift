@@ -1,5 +1,6 @@
 // Several lupins share what they store by a Redis server that none of them trusts.
 import Foundation
+import LupinIO
 import LupinTLS
 import LupinTestKit
 import Synchronization
@@ -232,6 +233,32 @@ struct SharedCacheTests {
             return keys?.contains(":e") == true
         }
         #expect(try await ask(rules(url), counted.origin).isShared)
+    }
+
+    /// An old server repeats what it does not know, arguments and all.
+    @Test(arguments: ["AUTH", "GETRANGE"])
+    func `a server that repeats the password is not quoted`(command: String) async throws {
+        let password = "hunter2-secret-word"
+        let server = try ScriptedOrigin { connection in
+            while let line = try? connection.stream.line() {
+                guard line.hasPrefix("$") else { continue }
+                switch try connection.stream.line() {
+                case command: try connection.send("-LOADING args: 'bob' '\(password)'\r\n")
+                case "AUTH": try connection.send("+OK\r\n")
+                case "GETRANGE", "PTTL", "SET", "DEL", "SUBSCRIBE", "CLUSTER", "PING":
+                    try connection.send("-ERR no\r\n")
+                default: break
+                }
+            }
+        }
+        defer { server.stop() }
+        let counted = try origin()
+        let url = "redis://bob:\(password)@127.0.0.1:\(server.address.port)"
+        try await ProxyFixture.run(rules(url)) { proxy in
+            #expect(try proxy.client().get(counted.origin.url("/a")).status == 200)
+            try eventually("a warning") { !proxy.warnings.isEmpty }
+            #expect(proxy.warnings.allSatisfy { !$0.contains(password) }, "\(proxy.warnings)")
+        }
     }
 
     // MARK: Ways there

@@ -38,6 +38,34 @@ struct ConnectStreamTests {
         }
     }
 
+    /// RFC 9113 §8.5: the proxy ends the stream when the connection behind it is gone.
+    @Test func `a stream whose inside has ended is over for both sides`() async throws {
+        let rules = """
+            intercept: {mode: all}
+            rules: [{match: {host: other.test}, respond: {status: 200}}]
+            """
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.http2Client()
+            for _ in 0..<3 {
+                let stream = try client.open(.connect("origin.test:443"))
+                #expect(try client.frames.head(on: stream)[":status"] == "200")
+                // It is refused, and what might still come is read for a while.
+                let request = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
+                try client.frames.send(.data(stream, request))
+                var text = ""
+                var isOver = false
+                while !isOver {
+                    let part = try client.frames.part(of: stream)
+                    guard case .data(_, let bytes, let ends) = part else { break }
+                    text += String(decoding: bytes, as: UTF8.self)
+                    isOver = ends
+                }
+                #expect(text.hasPrefix("HTTP/1.1 400 "))
+                try client.frames.expectReset(stream, .noError)
+            }
+        }
+    }
+
     @Test(arguments: [true, false])
     func `each direction ends by itself`(isClientFirst: Bool) async throws {
         try await ProxyFixture.run { proxy in

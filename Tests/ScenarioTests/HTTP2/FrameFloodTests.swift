@@ -72,6 +72,21 @@ struct FrameFloodTests {
         }
     }
 
+    @Test func `what came whole before a head without end has a record`() async throws {
+        try await ProxyFixture.run(Self.rules) { proxy in
+            let client = try proxy.http2Client()
+            let get = HTTP2Fields.request("GET", authority: "a.test")
+            let endless = HTTP2Frame.headers(3, block: HPACK.block(get), endHeaders: false)
+            let more = HTTP2Frame.continuation(3, block: [], endHeaders: false)
+            try client.frames.send(
+                [.headers(1, get, end: true), endless] + Array(repeating: more, count: 12)
+            )
+            try client.frames.expectCalm()
+            let record = try proxy.record()
+            #expect(record["url.domain"] == "a.test" && record["http.request.method"] == "GET")
+        }
+    }
+
     @Test(arguments: [0, 1])
     func `a head that CONTINUATION never ends is given up`(bytes: Int) async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
