@@ -96,6 +96,60 @@ struct EarlyAnswerTests {
         }
     }
 
+    /// RFC 9113 §8.1: a server's response ends its own side alone.
+    @Test(arguments: [false, true])
+    func `the rest goes to an origin that has answered and reads on`(isHTTP2: Bool) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let answer = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"
+            let rest = [UInt8](repeating: 0x7A, count: 300_000)
+            if isHTTP2 {
+                let client = try proxy.http2Client()
+                let stream = try client.open(.request("POST", authority: origin.authority))
+                try client.frames.send(.data(stream, "begun"))
+                let connection = try origin.accept()
+                _ = try connection.requestHead()
+                try connection.send(answer)
+                #expect(try client.response(on: stream).bodyText == "ok")
+                let sending = TestThread { try client.frames.sendData(stream, rest, end: true) }
+                var count = 0
+                while case let line = try connection.stream.line(), line != "0" {
+                    count += line.utf8.count { $0 == 0x7A }
+                }
+                #expect(count == rest.count)
+                try sending.join()
+            } else {
+                let client = try proxy.client()
+                try client.send("POST", origin.url(), ["Content-Length: \(5 + rest.count)"])
+                try client.send("begun")
+                let connection = try origin.accept()
+                _ = try connection.requestHead()
+                try connection.send(answer)
+                #expect(try client.response().bodyText == "ok")
+                let sending = TestThread { try client.send(rest) }
+                #expect(try connection.stream.text(5) == "begun")
+                #expect(try connection.stream.bytes(rest.count) == rest)
+                try sending.join()
+                #expect(try client.waitForEnd() == .finished)
+            }
+            #expect(try proxy.record()["http.request.body.size"] == "\(5 + rest.count)")
+        }
+    }
+
+    @Test func `an origin that leaves after its answer ends the upload`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 1000"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try client.response().bodyText == "ok")
+            connection.close()
+            #expect(try proxy.record()["outcome"] == "ok")
+        }
+    }
+
     @Test func `a refusal before an expected body leaves no promise behind`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()

@@ -30,6 +30,24 @@ struct HopByHopTests {
         }
     }
 
+    /// RFC 9110 §15.5.22: a 426 without Upgrade would not say to what.
+    @Test func `a 426 names the protocols that lupin passes on`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try proxy.origin { connection in
+                let upgrade = "Upgrade: foo/2, h2c"
+                while try connection.nextRequest() != nil {
+                    try connection.reply(426, "Connection: Upgrade", upgrade, body: "no")
+                }
+            }
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == 426 && response.bodyText == "no")
+            #expect(response["Upgrade"] == "foo/2")
+            #expect(response.values("connection").contains("Upgrade"))
+            let other = try proxy.http2Client().request(authority: origin.authority)
+            #expect(other.status == 426 && other["upgrade"] == nil)
+        }
+    }
+
     @Test func `a quote in Connection hides no option`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin { connection in

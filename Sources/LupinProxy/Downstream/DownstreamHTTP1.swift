@@ -251,7 +251,8 @@ final class DownstreamHTTP1: Downstream {
                 framing: length,
                 persistence: isTunnel || mayPersist ? .implied : .close,
                 via: body.via,
-                date: isTunnel ? nil : body.date
+                date: isTunnel ? nil : body.date,
+                upgrade: isHTTP10 || body.upgrade?.isEmpty == true ? nil : body.upgrade
             ),
             to: &bytes
         )

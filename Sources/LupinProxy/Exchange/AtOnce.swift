@@ -193,7 +193,8 @@ extension Exchange {
     }
 
     private func end() {
-        endUpload()
+        if uploadGoesOn { return callTask(from: .upload, because: .lateness) }
+        if let upload, !upload.isOver { upload.cancel() }
         guard isUnattended, let keeper else { return }
         isUnattended = false
         let ending = wrapUp()

@@ -10,19 +10,34 @@ extension Exchange {
     func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
         let sink = try present(obtained.response)
         try await relay(obtained, to: sink)
-        endUpload()
+        await finishUpload()
     }
 
     /// Delivers a response whose body has begun already.
     func bring(_ relay: BodyRelay) async throws(LupinError) {
         try await awaitEnd(of: relay)
         try noteEnd(of: relay)
-        endUpload()
+        await finishUpload()
     }
 
-    /// Cancels an upload that the origin did not need for its response.
-    func endUpload() {
+    /// Brings the rest of the request to an origin that reads it after its response, and cancels an
+    /// upload that nobody wants.
+    func finishUpload() async {
+        while uploadGoesOn, let upload {
+            // The client has its response: whatever ends this is no failure of the exchange.
+            guard (try? await awaitMore(of: upload)) != nil else { break }
+        }
         if let upload, !upload.isOver { upload.cancel() }
+    }
+
+    /// Whether the whole response has been sent, or nothing more of it will be.
+    var isResponseOver: Bool { (filling ?? download).map(\.isOver) ?? isDelivered }
+
+    /// Whether the origin has given its response and reads on: only an error says that it does not
+    /// want the rest (RFC 9112 §9.5, RFC 9113 §8.1).
+    var uploadGoesOn: Bool {
+        guard let upload, !upload.isOver, let status = record.response?.status else { return false }
+        return status < 400 && upstream?.isReading == true && !resources.isDraining
     }
 
     /// Stages the head of the origin's response.
@@ -50,6 +65,7 @@ extension Exchange {
             contentLength: contentLength,
             via: via(received: head.version),
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
+            upgrade: head.status == 426 ? UpgradeList(head.fields).text : nil,
             // A response may precede the end of the request: the client may never send the rest.
             closes: resources.isDraining || !isUploadDone
         )

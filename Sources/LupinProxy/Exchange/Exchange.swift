@@ -173,6 +173,8 @@ final class Exchange: Rostered {
         case attempt(BegunAttempt, KnownTarget)
         /// The response's body is being sent.
         case body(BodyRelay)
+        /// The response has been sent, and the origin still reads the request.
+        case upload
         case failure(LupinError)
     }
 
@@ -212,6 +214,7 @@ final class Exchange: Rostered {
             case .shared(let wait): try await answer(goingOnWith: wait)
             case .attempt(let begun, let known): try await forward(to: known, goingOnWith: begun)
             case .body(let relay): try await bring(relay)
+            case .upload: await finishUpload()
             case .failure(let error): throw error
             }
         } catch {

@@ -15,6 +15,8 @@ extension Exchange: ChannelPump {
         let isDownloadResting = download?.pump() ?? true
         wakeForThrottle()
         noteProgress()
+        // An origin that has answered may leave before it has the whole request.
+        if let upload, !upload.isOver, isResponseOver, !uploadGoesOn { slot.wake(.relayEnded) }
         if isUploadResting && isFillingResting && isDownloadResting { return }
         // No event will announce bytes that have come already. Relays that have ended rest.
         slot.loop.later { [self] in

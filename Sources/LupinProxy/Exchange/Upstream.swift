@@ -35,6 +35,8 @@ protocol Upstream: AnyObject {
     var responseBody: any BodySource { get }
     /// Both directions as raw bytes, for tunnels and upgrades.
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
+    /// Whether the peer, which has sent its whole response, still reads the request.
+    var isReading: Bool { get }
     /// A client has logged in to the connection: it serves no other.
     var isForOneClient: Bool { get }
     /// Ends the lease after a complete exchange: the connection is kept if possible, by `client` if

@@ -84,6 +84,8 @@ final class UpstreamHTTP1: Upstream {
         writer.begin(options.framing)
     }
 
+    var isReading: Bool { mayPersist && !channel.hasHungUp }
+
     func nextHead() throws(LupinError) -> ParsedResponse? {
         while true {
             if !input.isEmpty {

@@ -24,6 +24,7 @@ final class UpstreamStream: Upstream {
     var version: ProtocolVersion { .http2 }
     var streamID: UInt32? { stream.map { UInt32(bitPattern: $0.id) } }
     var reset: HTTP2ErrorCode? { stream?.peerReset }
+    var isReading: Bool { stream.map { $0.peerReset == nil } ?? false }
     var goAway: HTTP2ErrorCode? { connection.link.goAway }
     var hasAnswered: Bool { responseHasBegun }
     var bytesSent: UInt64 { stream?.bytesSent ?? 0 }

@@ -20,7 +20,7 @@ package import LupinCore
     @usableFromInline package var via: ViaMember?
     /// The value of Date if the response has none (RFC 9110 §6.6.1).
     @usableFromInline package var date: String?
-    /// The protocol of `Upgrade` in a 101.
+    /// The protocol of `Upgrade` in a 101, or those in a 426.
     @usableFromInline package var upgrade: String?
 
     // Inlinable, because a call across modules would return a copy.
@@ -94,12 +94,11 @@ package enum ResponseSerializer {
         if let name = options.upgrade {
             cursor.appendField("Upgrade: ", name)
             cursor.append("Connection: Upgrade\r\n" as StaticString)
-        } else {
-            switch options.persistence {
-            case .implied: break
-            case .close: cursor.append("Connection: close\r\n" as StaticString)
-            case .keepAlive: cursor.append("Connection: keep-alive\r\n" as StaticString)
-            }
+        }
+        switch options.persistence {
+        case .implied: break
+        case .close: cursor.append("Connection: close\r\n" as StaticString)
+        case .keepAlive: cursor.append("Connection: keep-alive\r\n" as StaticString)
         }
         cursor.appendLineEnd()
     }

@@ -125,8 +125,8 @@ struct UploadBridgeTests {
         }
     }
 
-    @Test(arguments: [(413, "no"), (401, ""), (204, "")])
-    func `an answer before the end of the upload is whole, and the rest is not wanted`(
+    @Test(arguments: [(413, "no"), (401, "")])
+    func `an error before the end of the upload is whole, and the rest is not wanted`(
         status: Int,
         body: String
     ) async throws {
@@ -137,8 +137,7 @@ struct UploadBridgeTests {
             try client.frames.send(.data(stream, "some"))
             let far = try origin.accept()
             _ = try far.requestHead()
-            let length = status == 204 ? "X: y" : "Content-Length: \(body.utf8.count)"
-            try far.send(head("HTTP/1.1 \(status) S", length) + body)
+            try far.send(head("HTTP/1.1 \(status) S", "Content-Length: \(body.utf8.count)") + body)
             let response = try client.response(on: stream)
             #expect(response.status == status)
             #expect(response.bodyText == body)
