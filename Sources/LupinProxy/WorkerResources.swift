@@ -40,7 +40,8 @@ final class WorkerResources {
     private let random = RandomSource()
     private let workerCount: Int
     private var restedSinceTrim = 0
-    /// After this many connections came to rest, about 1 MiB is free: enough to trim the heap.
+    /// After this many connections came to rest or ended, about 1 MiB is free: enough to trim the
+    /// heap.
     private static let restsPerTrim = 256
     private let connections = Roster<DownstreamConnection>()
     /// Chooses the connections to close when there are too many.
@@ -299,6 +300,8 @@ final class WorkerResources {
     func remove(_ connection: DownstreamConnection) {
         guard connections.remove(connection) else { return }
         shared.connections.closed()
+        // With its streams, a connection of HTTP/2 may have held much.
+        restedSinceTrim += connection.http2 == nil ? 1 : Self.restsPerTrim / 4
         if let holder = connection.holder.take() { shared.connections.release(holder) }
         if !hasConnections { whenEmpty?.wake(.answered) }
     }

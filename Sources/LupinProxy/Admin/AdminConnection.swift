@@ -19,6 +19,7 @@ final class AdminConnection {
 
     /// A request has proved that its client has access.
     private(set) var isProven = false
+    private var hadLongBody = false
 
     /// How long a client may be idle between requests.
     private static let idleTime = Duration.seconds(60)
@@ -26,6 +27,8 @@ final class AdminConnection {
     private static let unprovenTime = Duration.seconds(5)
     /// How long receiving a head or a body, or sending a response, may take.
     private static let patience = Duration.seconds(10)
+    /// A connection that had a longer body gives its memory back to the system.
+    private static let longBodyBytes = 1 << 20
     /// The maximum length of a body.
     private static let bodyBytesMax = 16 << 20
     /// The same for a client that has shown no token yet.
@@ -77,6 +80,8 @@ final class AdminConnection {
         }
         channel.close()
         slot.retire()
+        // The heap keeps what is freed, and few bodies of this interface are long.
+        if hadLongBody { SystemCall.trimHeap() }
     }
 
     /// Serves one request; returns false when no other follows.
@@ -131,6 +136,7 @@ final class AdminConnection {
         let body = http1.requestBody
         let sink = CollectedBody(bytesMax: bytesMax + 1)
         let deadline = loop.deadline(in: Self.patience)
+        defer { hadLongBody = hadLongBody || sink.bytes.count > Self.longBodyBytes }
         while true {
             switch try body.pull() {
             case .end: return sink.bytes
