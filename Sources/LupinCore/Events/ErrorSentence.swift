@@ -76,7 +76,8 @@ extension ErrorKind {
             "\(host) stopped reading the request. "
                 + "If it may be busy for long, raise `timeouts.idle`."
         case .connectionLimitReached:
-            "All connections lupin may open are in use. Raise `limits.connections`, or try again."
+            "All connections lupin may open are in use. "
+                + "Raise `limits.connections` or the system's `ulimit -n`, or try again."
         case .tlsProtocolError:
             "The TLS handshake with \(host) failed. Does the port speak TLS, and TLS 1.2 or newer?"
         case .tlsCertificateError:
@@ -105,7 +106,7 @@ extension ErrorKind {
         case .httpResponseTimeout:
             "\(host) took the request and did not answer in time."
         case .httpUpgradeFailed:
-            "\(host) did not switch to the protocol that the client asked for."
+            "\(host) did not switch protocols as the client asked, or did so unasked."
         default:
             "\(host) sent something that is not valid HTTP."
         }
@@ -125,14 +126,14 @@ extension ErrorKind {
                 + "or more than `limits.header_fields` allow."
         case 501: "The request asks for something that lupin does not know how to do."
         case 505: "The request uses an HTTP version that lupin does not speak here."
-        default: "The request is not valid HTTP, so nothing was sent."
+        default: "The request is not valid HTTP: it was not passed on, or not in whole."
         }
     }
 
     private static func requestDeniedSentence(_ host: String, _ status: UInt16) -> String {
         switch status {
         case 407: "lupin wants to know who asks: put user and password into the proxy setting."
-        case 421: "The request for \(host) came through a connection made for another host."
+        case 421: "A request for another host came through a connection made for \(host)."
         default: "lupin does not allow this request for \(host)."
         }
     }

@@ -90,7 +90,7 @@ extension FramingFields {
         if codingLines > 0 {
             guard minor > 0 else { throw MessageProblem(.response, .codingInHTTP10) }
             guard lengthLines == 0 else { throw MessageProblem(.response, .lengthAndCoding) }
-            switch TransferCodings(fields).verdict {
+            switch TransferCodings(fields, allowingEmpty: true).verdict {
             case .chunked: return .chunked
             case .malformed: throw MessageProblem(.response, .invalidCoding)
             case .chunkedTwice: throw MessageProblem(.response, .severalCodings)
@@ -144,15 +144,20 @@ struct TransferCodings {
     private var hasOther = false
     private var hasUnknown = false
     private var isMalformed = false
+    private var isEmpty = true
 
-    init(_ fields: borrowing FieldSection) {
+    /// A sender must not make empty members, and a recipient ignores a few (RFC 9110 §5.6.1.2): in
+    /// a request they are refused nonetheless, since another recipient may read them otherwise.
+    init(_ fields: borrowing FieldSection, allowingEmpty: Bool = false) {
         for line in fields.lines where line.known == .transferEncoding {
-            fields.storage.span.extracting(line.value.range).forEachMember { add($0) }
+            fields.storage.span.extracting(line.value.range).forEachMember { coding in
+                if !(allowingEmpty && coding.isEmpty) { add(coding) }
+            }
         }
     }
 
     var verdict: Verdict {
-        if isMalformed { return .malformed }
+        if isMalformed || isEmpty { return .malformed }
         if chunkedCount > 1 { return .chunkedTwice }
         guard endsInChunked else { return .notEndingInChunked(isKnown: !hasUnknown) }
         return hasOther ? .otherThenChunked : .chunked
@@ -161,6 +166,7 @@ struct TransferCodings {
     /// Rejects an empty member, and a parameter: chunked has none (RFC 9112 §7.1), and a coding
     /// that can't be parsed can't be framed.
     private mutating func add(_ coding: Span<UInt8>) {
+        isEmpty = false
         if coding.count == 0 { isMalformed = true }
         for i in coding.indices where !coding[i].isTokenByte { isMalformed = true }
         endsInChunked = coding.spells("chunked")

@@ -55,7 +55,8 @@ struct RecordedEndTests {
         ),
         (
             .connectionLimitReached,
-            "All connections lupin may open are in use. Raise `limits.connections`, or try again."
+            "All connections lupin may open are in use. "
+                + "Raise `limits.connections` or the system's `ulimit -n`, or try again."
         ),
         (
             .tlsProtocolError,
@@ -70,7 +71,10 @@ struct RecordedEndTests {
             .tlsAlertReceived,
             "h broke off the TLS handshake. It may want a client certificate."
         ),
-        (.httpRequestError, "The request is not valid HTTP, so nothing was sent."),
+        (
+            .httpRequestError,
+            "The request is not valid HTTP: it was not passed on, or not in whole."
+        ),
         (.httpRequestDenied, "lupin does not allow this request for h."),
         (
             .httpResponseIncomplete,
@@ -104,7 +108,7 @@ struct RecordedEndTests {
             "h sent a body that cannot be decoded (content coding)."
         ),
         (.httpResponseTimeout, "h took the request and did not answer in time."),
-        (.httpUpgradeFailed, "h did not switch to the protocol that the client asked for."),
+        (.httpUpgradeFailed, "h did not switch protocols as the client asked, or did so unasked."),
         (.httpProtocolError, "h sent something that is not valid HTTP."),
         (.proxyInternalResponse, "A rule of lupin answered this request for h."),
         (

@@ -39,6 +39,10 @@ struct ResponseParserTests {
             "200 <OK> 1.1 length(5) | Content-Length: 5 | Content-Length: 05"
         ),
         (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: ,chunked,\r\n\r\n",
+            "200 <OK> 1.1 chunked | Transfer-Encoding: ,chunked,"
+        ),
+        (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
             "200 <OK> 1.1 untilClose close coded | Transfer-Encoding: identity"
         ),

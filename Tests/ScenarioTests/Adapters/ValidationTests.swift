@@ -96,6 +96,30 @@ struct ValidationTests {
         return (try #require(box.response), try #require(box.record), box.asked)
     }
 
+    @Test func `a throttled upload goes on while the response is held`() async throws {
+        let rules = """
+            rules:
+              - name: v
+                match: {path: /**}
+                throttle: {up: 64KiB/s}
+                validate: {json: {/ok: true}}
+            """
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let body = [UInt8](repeating: 0x61, count: 160 << 10)
+            try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+            let sending = TestThread { try client.send(body) }
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.send(String(Self.good.dropLast(2)))
+            #expect(try connection.stream.bytes(body.count) == body)
+            try connection.send(String(Self.good.suffix(2)))
+            #expect(try client.response(to: "POST").bodyText == #"{"ok":true}"#)
+            try sending.join()
+        }
+    }
+
     @Test(arguments: rows)
     func `fail leaves the client a 502 that says why`(_ row: Row) async throws {
         let (response, record, asked) = try await exchange(row, then: "fail", [row.bad])
