@@ -221,6 +221,12 @@ final class DownstreamHTTP1: Downstream {
         _ = try writer.flush()
     }
 
+    /// The protocols of a 426, without which it would not say to what (RFC 9110 §15.5.22).
+    private func offeredUpgrade(in fields: FieldSection) -> String? {
+        let list = UpgradeList(fields)
+        return isHTTP10 || list.isEmpty ? nil : list.text
+    }
+
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
         // Also a refusal before the request was looked at, such as of one connection too many.
@@ -252,7 +258,7 @@ final class DownstreamHTTP1: Downstream {
                 persistence: isTunnel || mayPersist ? .implied : .close,
                 via: body.via,
                 date: isTunnel ? nil : body.date,
-                upgrade: isHTTP10 || body.upgrade?.isEmpty == true ? nil : body.upgrade
+                upgrade: head.status == 426 ? offeredUpgrade(in: head.fields) : nil
             ),
             to: &bytes
         )

@@ -193,8 +193,10 @@ extension Exchange {
     }
 
     private func end() {
-        if uploadGoesOn { return callTask(from: .upload, because: .lateness) }
-        if let upload, !upload.isOver { upload.cancel() }
+        if let upload, !upload.isOver {
+            if uploadGoesOn { return callTask(from: .upload, because: .lateness) }
+            upload.cancel()
+        }
         guard isUnattended, let keeper else { return }
         isUnattended = false
         let ending = wrapUp()

@@ -65,7 +65,6 @@ extension Exchange {
             contentLength: contentLength,
             via: via(received: head.version),
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
-            upgrade: head.status == 426 ? UpgradeList(head.fields).text : nil,
             // A response may precede the end of the request: the client may never send the rest.
             closes: resources.isDraining || !isUploadDone
         )

@@ -64,8 +64,6 @@ struct ResponseBody: Sendable {
     var via: ViaMember?
     /// Added when the response has no Date (RFC 9110 §6.6.1).
     var date: String?
-    /// The protocols of Upgrade in a 426, which HTTP/1.1 has alone (RFC 9110 §15.5.22).
-    var upgrade: String?
     /// The connection must not be reused.
     var closes: Bool
 
@@ -74,14 +72,12 @@ struct ResponseBody: Sendable {
         contentLength: UInt64? = nil,
         via: ViaMember? = nil,
         date: String? = nil,
-        upgrade: String? = nil,
         closes: Bool = false
     ) {
         self.framing = framing
         self.contentLength = contentLength
         self.via = via
         self.date = date
-        self.upgrade = upgrade
         self.closes = closes
     }
 }

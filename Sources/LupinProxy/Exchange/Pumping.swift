@@ -10,13 +10,16 @@ extension Exchange: ChannelPump {
 
     /// Moves all bytes that can move now, and the rest after other connections had their turn.
     func pumpBodies() {
-        let isUploadResting = upload?.pump() ?? true
+        var isUploadResting = true
+        if let upload {
+            isUploadResting = upload.pump()
+            // An origin that has answered may leave before it has the whole request.
+            if !upload.isOver, isResponseOver, !uploadGoesOn { slot.wake(.relayEnded) }
+        }
         let isFillingResting = filling?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true
         wakeForThrottle()
         noteProgress()
-        // An origin that has answered may leave before it has the whole request.
-        if let upload, !upload.isOver, isResponseOver, !uploadGoesOn { slot.wake(.relayEnded) }
         if isUploadResting && isFillingResting && isDownloadResting { return }
         // No event will announce bytes that have come already. Relays that have ended rest.
         slot.loop.later { [self] in
