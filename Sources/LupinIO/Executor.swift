@@ -109,6 +109,14 @@ private final class JobQueue {
     }
 }
 
+/// A reference that keeps nothing alive: for what passes through another thread, where nothing that
+/// belongs to a loop may be released.
+package final class Weak<Object: AnyObject> {
+    package private(set) weak var object: Object?
+
+    package init(_ object: Object) { self.object = object }
+}
+
 /// A loop-confined value that passes through another thread, to be read on its loop only.
 package struct LoopLocal<Value>: Sendable {
     private let executor: LoopExecutor

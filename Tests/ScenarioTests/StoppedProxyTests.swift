@@ -1,5 +1,4 @@
 // What is left of a proxy that has stopped: nothing, since a program may start many.
-import Foundation
 import LupinTestKit
 import Synchronization
 import Testing
@@ -24,16 +23,7 @@ struct StoppedProxyTests {
         let directory = noted.withLock { $0 }
         try await ScriptThread.run {
             // The last reference may be that of a thread which is about to end.
-            try eventually("the end of the files") { openFiles(in: directory).isEmpty }
+            try eventually("the end of the files") { openFiles(below: directory).isEmpty }
         }
-    }
-
-    /// This process's open files in a folder that may be gone.
-    private func openFiles(in directory: String) -> [String] {
-        let own = "/proc/self/fd"
-        let manager = FileManager.default
-        let numbers = (try? manager.contentsOfDirectory(atPath: own)) ?? []
-        return numbers.compactMap { try? manager.destinationOfSymbolicLink(atPath: "\(own)/\($0)") }
-            .filter { $0.hasPrefix(directory) }
     }
 }

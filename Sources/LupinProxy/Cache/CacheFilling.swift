@@ -219,8 +219,8 @@ extension Exchange {
     /// Held by a body that the exchange holds, so it doesn't hold the exchange.
     var bodyWake: @Sendable () -> Void {
         let executor = slot.loop.executor
-        let local = LoopLocal(WeakExchange(self), of: executor)
-        return { executor.mailbox.post { local.value.exchange?.pumpBodies() } }
+        let local = LoopLocal(Weak(self), of: executor)
+        return { executor.mailbox.post { local.value.object?.pumpBodies() } }
     }
 
     /// Handles the end of the origin's side: stores the body, resumes it, or fails.
@@ -348,10 +348,4 @@ struct Storing {
             responseTimeUs: responseTimeUs
         )
     }
-}
-
-private final class WeakExchange {
-    weak var exchange: Exchange?
-
-    init(_ exchange: Exchange) { self.exchange = exchange }
 }

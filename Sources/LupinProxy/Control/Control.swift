@@ -91,7 +91,7 @@ final class Control {
                 return try await self.openInspector()
             },
             capture: { [weak self] hosts async throws(ReloadFailure) in
-                try await self?.capture(hosts)
+                try await self?.adoptCaptured(hosts)
             },
             holds: { [weak self] in self?.holds.all ?? [] },
             hold: { [weak self] name, hosts async throws(ReloadFailure) in
@@ -262,11 +262,6 @@ final class Control {
 
     // MARK: Captured hosts
 
-    /// Captures these hosts besides those of the rules and those that are held.
-    private func capture(_ hosts: [String]) async throws(ReloadFailure) {
-        try await adoptCaptured(hosts)
-    }
-
     /// Captures the hosts of an inspector until it is gone; with nil, its hold ends now.
     private func hold(_ name: String, _ hosts: [String]?) async throws(ReloadFailure) {
         let before = holds.hosts
@@ -299,6 +294,8 @@ final class Control {
         holding.retire()
     }
 
+    /// Captures these hosts, or those asked for last, besides those of the rules and those that are
+    /// held.
     private func adoptCaptured(_ hosts: [String]? = nil) async throws(ReloadFailure) {
         await awaitTurn()
         guard !isStopping else { throw ReloadFailure([Self.isOver]) }

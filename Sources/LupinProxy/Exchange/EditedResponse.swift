@@ -105,10 +105,10 @@ final class EditedResponse: BodySink {
         let (editing, bytes) = (editing, bytes)
         let executor = exchange.slot.loop.executor
         // Weak: what belongs to the loop must not be released on another thread.
-        let home = LoopLocal(WeakResponse(self), of: executor)
+        let home = LoopLocal(Weak(self), of: executor)
         let isTaken = exchange.resources.shared.bodyThread.submit {
             let outcome = editing.run(bytes)
-            executor.mailbox.post { home.value.response?.take(outcome) }
+            executor.mailbox.post { home.value.object?.take(outcome) }
         }
         if !isTaken { pass(editing.dropped(.busy)) }
     }
@@ -129,12 +129,6 @@ final class EditedResponse: BodySink {
         }
         state = .passing(begin(exchange, outcome))
     }
-}
-
-private final class WeakResponse {
-    weak var response: EditedResponse?
-
-    init(_ response: EditedResponse) { self.response = response }
 }
 
 extension Exchange {

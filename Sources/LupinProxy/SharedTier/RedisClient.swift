@@ -28,10 +28,10 @@ final class RedisClient {
     init(_ tier: SharedTier, _ resources: WorkerResources) {
         self.tier = tier
         self.resources = resources
-        let local = LoopLocal(WeakClient(self), of: resources.loop.executor)
+        let local = LoopLocal(Weak(self), of: resources.loop.executor)
         let executor = resources.loop.executor
         let isFirst = tier.dropping.begin { [weak executor] keys in
-            executor?.mailbox.post { for key in keys { local.value.client?.drop(key) } }
+            executor?.mailbox.post { for key in keys { local.value.object?.drop(key) } }
         }
         if isFirst { listen() }
     }
@@ -127,7 +127,7 @@ final class RedisClient {
     }
 
     /// Waits for what other machines drop, for as long as the client is open.
-    fileprivate func listen() {
+    private func listen() {
         let connection = RedisConnection(
             to: anyNode,
             tier.server,
@@ -150,14 +150,14 @@ final class RedisClient {
         guard !isClosed else { return }
         let slot = ParkingSlot(on: resources.loop)
         listeningAgain = slot
-        let client = LoopLocal(WeakClient(self), of: resources.loop.executor)
+        let client = LoopLocal(Weak(self), of: resources.loop.executor)
         let timer = LoopLocal(slot, of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) {
             let slot = timer.value
             let due = slot.loop.deadline(in: RedisClient.listeningPause)
             let woken = await slot.park(for: .cut, until: due)
             slot.retire()
-            if !woken.meets(.cut) { client.value.listen() }
+            if !woken.meets(.cut) { client.value.object?.listen() }
         }
     }
 
@@ -286,12 +286,4 @@ final class RedisClient {
         send(RedisQuestion(RedisCommand("PING", [])), to: target)
         learn(besides: target)
     }
-}
-
-private final class WeakClient {
-    weak var client: RedisClient?
-
-    init(_ client: RedisClient) { self.client = client }
-
-    func listen() { client?.listen() }
 }

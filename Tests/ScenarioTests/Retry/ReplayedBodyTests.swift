@@ -145,26 +145,14 @@ struct ReplayedBodyTests {
             #expect(try first.request().body == body)
             try sending.join()
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
-            #expect(Self.openFiles(in: folder) == 1)
+            #expect(openFiles(below: folder).count == 1)
             first.reset()
             let second = try origin.accept()
             #expect(try second.request().body == body)
             try second.reply(body: "good")
             #expect(try client.response(to: "PUT").bodyText == "good")
             _ = try proxy.record()
-            try eventually("the file's end") { Self.openFiles(in: folder) == 0 }
-        }
-    }
-
-    /// Open descriptors of files without a name in `folder`.
-    private static func openFiles(in folder: String) -> Int {
-        let own = "/proc/self/fd"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: own)) ?? []
-        return names.count { name in
-            let target = try? FileManager.default.destinationOfSymbolicLink(
-                atPath: "\(own)/\(name)"
-            )
-            return target?.hasPrefix(folder) == true
+            try eventually("the file's end") { openFiles(below: folder).isEmpty }
         }
     }
 
