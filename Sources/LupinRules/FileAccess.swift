@@ -68,8 +68,10 @@ package enum FileAccess {
         _ path: String
     ) throws(FileProblem) -> (bytes: [UInt8], status: stat) {
         // Safety: the string outlives the call, and no flag requires a third argument.
-        // Without O_NONBLOCK a named pipe to which nobody writes would be waited for.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // Without O_NONBLOCK a named pipe to which nobody writes would be waited for. What a shell
+        // passes as `<(…)` has a writer, which may take its time.
+        let flags = O_RDONLY | O_CLOEXEC | (path.hasPrefix("/dev/fd/") ? 0 : O_NONBLOCK)
+        let descriptor = unsafe open(path, flags)
         guard descriptor >= 0 else { throw problem(with: path) }
         defer { close(descriptor) }
         var status = stat()
@@ -153,7 +155,7 @@ package enum FileAccess {
         return unsafe String(cString: home)
     }
 
-    /// For the next bytes of a pipe, such as that of `<(…)` in a shell.
+    /// For the next bytes of a named pipe; a loop may be waiting.
     private static let pipePatience: CInt = 2000
 
     /// Waits for bytes, or for the end; false for a failed read of another kind, too.
