@@ -102,7 +102,7 @@ public final class Proxy: Sendable {
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)
         }
-        mask.ask { [weak shared] in shared?.redactor }
+        mask.ask { [weak shared, redactor = snapshot.redactor] in shared?.redactor ?? redactor }
         workers = Proxy.makeWorkers(threads, shared)
         let surroundings = Control.Surroundings(
             source: source,

@@ -23,15 +23,13 @@ extension Exchange {
     /// Brings the rest of the request to an origin that reads it after its response, and cancels an
     /// upload that nobody wants.
     func finishUpload() async {
+        if uploadGoesOn { bringsUpload = true }
         while uploadGoesOn, let upload {
             // The client has its response: whatever ends this is no failure of the exchange.
             guard (try? await awaitMore(of: upload)) != nil else { break }
         }
         if let upload, !upload.isOver { upload.cancel() }
     }
-
-    /// Whether the whole response has been sent, or nothing more of it will be.
-    var isResponseOver: Bool { (filling ?? download).map(\.isOver) ?? isDelivered }
 
     /// Whether the origin has given its response and reads on: only an error says that it does not
     /// want the rest (RFC 9112 §9.5, RFC 9113 §8.1).

@@ -14,7 +14,7 @@ extension Exchange: ChannelPump {
         if let upload {
             isUploadResting = upload.pump()
             // An origin that has answered may leave before it has the whole request.
-            if !upload.isOver, isResponseOver, !uploadGoesOn { slot.wake(.relayEnded) }
+            if bringsUpload, !uploadGoesOn { slot.wake(.relayEnded) }
         }
         let isFillingResting = filling?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true

@@ -19,6 +19,7 @@ final class RareState {
     fileprivate var editedUpload: EditedUpload?
     fileprivate var throttledUpload: ThrottledSink?
     fileprivate var throttledDownload: ThrottledSink?
+    fileprivate var bringsUpload = false
 }
 
 extension Exchange {
@@ -106,6 +107,12 @@ extension Exchange {
     var editedUpload: EditedUpload? {
         get { rare?.editedUpload }
         set { if rare != nil || newValue != nil { makeRare().editedUpload = newValue } }
+    }
+
+    /// The response has been sent, and the rest of the request is awaited; see `finishUpload`.
+    var bringsUpload: Bool {
+        get { rare?.bringsUpload ?? false }
+        set { makeRare().bringsUpload = newValue }
     }
 
     var throttledUpload: ThrottledSink? {
