@@ -210,6 +210,8 @@ final class Snapshot: Sendable {
     let leavesSetupHost: Bool
     /// Whether there is at least one rule.
     let hasRules: Bool
+    /// Whether paths are refused that servers read in different ways.
+    let judgesPaths: Bool
     /// `Configuration.version`, written to records.
     let version: String
     /// The field names and values that records hold.
@@ -297,6 +299,8 @@ final class Snapshot: Sendable {
         rules = configuration.rules
         leavesSetupHost = configuration.rules.leavesSetupHost
         hasRules = !configuration.rules.isEmpty
+        judgesPaths =
+            configuration.rules.judgesPaths && configuration.settings.access.paths == .strict
         version = configuration.version
         headers = configuration.settings.log.headers
         logLevel =

@@ -69,6 +69,20 @@ struct MatchDecoder {
         }
     }
 
+    /// Decodes `cross_site:`: `any`, or origins of pages; returns nil after reporting a problem.
+    func crossSite(_ node: YAMLNode) -> CrossSite? {
+        if case .scalar("any", _) = node.content { return .any }
+        if node.isEmpty {
+            let example = "[\"https://app.example\"]"
+            return context.wrongType(node, "origins, or any", write: example)
+        }
+        return context.all(node) { item in
+            context.pattern(item, expected: "an origin") { text throws(PatternProblem) in
+                try PagePattern(text)
+            }
+        }.map(CrossSite.pages)
+    }
+
     // MARK: Values
 
     private func isEmptyList(_ node: YAMLNode) -> Bool {

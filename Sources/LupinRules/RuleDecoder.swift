@@ -31,7 +31,7 @@ struct RuleDecoder {
             rules.append((rule(item, entries, lines: &lines), entries))
         }
         RuleConsistency(context: context, intercept: settings.intercept).check(rules)
-        TokenConsistency(context: context, tokens: settings.tokens).check(rules)
+        TokenConsistency(context: context, settings: settings).check(rules)
         RetryConsistency(context: context, settings: settings).check(rules)
         CacheConsistency(context: context).check(rules)
         return rules.map(\.rule)
@@ -153,9 +153,11 @@ struct RuleDecoder {
         case .intercept:
             rule.intercept = isIntercepted(node)
         case .standIns:
-            rule.standIns = context.standInTokens(node, settings.tokens)
+            context.standIns(entry, settings.tokens, into: &rule)
         case .scrub:
             rule.scrub = context.boolean(node)
+        case .crossSite:
+            rule.crossSite = MatchDecoder(context: context).crossSite(node)
         case .name:
             // Decoded before all other keys, whose problems mention it.
             break

@@ -30,8 +30,45 @@ extension DecodingContext {
         }
     }
 
-    /// Decodes the names of `stand_ins:` of a rule; those with a problem are left out.
-    func standInTokens(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> [String] {
+    /// Decodes `stand_ins:` of a rule: names of tokens, or a map; what has a problem is left out.
+    func standIns(_ entry: YAMLNode.Entry, _ tokens: [TokenDefinition], into rule: inout Rule) {
+        guard case .map(let entries) = entry.value.content else {
+            rule.standIns = standInTokens(entry.value, tokens)
+            return
+        }
+        for entry in entries {
+            switch entry.key {
+            case "tokens": rule.standIns = standInTokens(entry.value, tokens)
+            case "in":
+                rule.standInPlaces = items(entry.value).compactMap(standInPlace).reduce(into: []) {
+                    $0.formUnion($1)
+                }
+            default: unknownKey(entry, in: "stand_ins", known: ["tokens", "in"])
+            }
+        }
+    }
+
+    private func standInPlace(_ node: YAMLNode) -> StandInPlaces? {
+        let words = StandInPlaces.words.map(\.word)
+        let example = words.joined(separator: ", ")
+        guard let text = text(node, expected: "fields, query or path", example: example) else {
+            return nil
+        }
+        if let place = StandInPlaces.words.first(where: { $0.word == text })?.place { return place }
+        if text == "body" {
+            let message = "a stand-in in a body is not exchanged"
+            return refuse(.unavailable, message, at: node, hint: "write \(example)")
+        }
+        return refuse(
+            .type,
+            "\"\(text)\" is no place of a stand-in",
+            at: node,
+            hint: "write \(example)"
+        )
+    }
+
+    /// Decodes names of tokens; those with a problem are left out.
+    private func standInTokens(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> [String] {
         let names = items(node).compactMap { standInToken($0, tokens) }
         return names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }

@@ -4,7 +4,9 @@ import LupinCore
 
 struct TokenConsistency {
     let context: DecodingContext
-    let tokens: [TokenDefinition]
+    let settings: Settings
+
+    private var tokens: [TokenDefinition] { settings.tokens }
 
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
@@ -16,6 +18,13 @@ struct TokenConsistency {
                 }
                 checkPlainText(token, rule, entry)
                 checkTokenServer(token, rule, entry)
+            }
+            checkScrub(rule, entries, among: rules.map(\.rule))
+            if rule.standInPlaces != .fields, !tokens.contains(where: { rule.names($0.name) }),
+                let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
+            {
+                let message = "\"stand_ins\" says where, and the rule names no token"
+                context.error(.key, message, at: entry, hint: "write tokens: [github] beside in")
             }
         }
         warnOfUnused(rules.map(\.rule))
@@ -41,6 +50,24 @@ struct TokenConsistency {
             "the rule \"\(rule.name)\" attaches the token \"\(token.name)\" to requests for itself",
             at: entry,
             hint: "exclude it: not: {host: \(source.url.origin.host.text)}"
+        )
+    }
+
+    /// E-AUTH: responses that show the command what its stand-in became.
+    private func checkScrub(_ rule: Rule, _ entries: [YAMLNode.Entry], among rules: [Rule]) {
+        let variables = settings.exec.variables
+        let mayExchange = rules.contains { other in
+            (!other.standIns.isEmpty || variables.contains { other.names($0.token) })
+                && rule.mayMeet(other)
+        }
+        guard rule.scrub == false, mayExchange,
+            let entry = entries.first(where: { $0.key == RuleKey.scrub.rawValue })
+        else { return }
+        context.warning(
+            .auth,
+            "the rule \"\(rule.name)\" lets responses show the credential to who has its stand-in",
+            at: entry,
+            hint: "leave scrub out"
         )
     }
 

@@ -18,6 +18,7 @@ struct CompleteExampleTests {
           connect_ports: any
           deny_targets: [link-local, self]
           ech: any
+          paths: strict
         upstream:
           proxy: direct
           no_proxy: [localhost, 127.0.0.0/8, "::1"]

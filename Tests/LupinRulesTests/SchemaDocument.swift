@@ -191,8 +191,36 @@ enum SchemaDocument {
             ],
             "resume": [("type", "boolean")],
             "trace": [("type", "boolean")],
-            "stand_ins": oneOrMany(text),
+            "stand_ins": [
+                (
+                    "anyOf",
+                    .array([
+                        .object(oneOrMany(text)),
+                        .object(
+                            closed([
+                                ("tokens", .object(oneOrMany(text))),
+                                (
+                                    "in",
+                                    .object(
+                                        oneOrMany(
+                                            .object([
+                                                (
+                                                    "enum",
+                                                    .array(
+                                                        StandInPlaces.words.map { .string($0.word) }
+                                                    )
+                                                )
+                                            ])
+                                        )
+                                    )
+                                ),
+                            ])
+                        ),
+                    ])
+                )
+            ],
             "scrub": [("type", "boolean")],
+            "cross_site": oneOrMany(text),
             "capture": [
                 (
                     "anyOf",

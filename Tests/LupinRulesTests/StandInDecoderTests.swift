@@ -20,6 +20,8 @@ struct StandInDecoderTests {
               - {match: api.github.com, stand_ins: github, scrub: true}
               - {match: nexus.example, stand_ins: [nexus, github, nexus]}
               - {match: a.example}
+              - match: b.example
+                stand_ins: {tokens: github, in: [fields, query]}
             """
         let result = decode(text)
         #expect(result.errors.report() == "")
@@ -35,8 +37,9 @@ struct StandInDecoderTests {
         #expect(settings.tokens[0].standIn == (try StandInTemplate(parsing: "ghp_{36}")))
         #expect(settings.tokens[1].standIn == .usual)
         let rules = configuration.rules.rules
-        #expect(rules.map(\.standIns) == [["github"], ["nexus", "github"], []])
-        #expect(rules.map(\.scrub) == [true, nil, nil])
+        #expect(rules.map(\.standIns) == [["github"], ["nexus", "github"], [], ["github"]])
+        #expect(rules.map(\.standInPlaces) == [.fields, .fields, .fields, [.fields, .query]])
+        #expect(rules.map(\.scrub) == [true, nil, nil, nil])
     }
 
     @Test func `without the keys nothing has a stand-in, and elsewhere it passes`() throws {
@@ -60,6 +63,15 @@ struct StandInDecoderTests {
             ("stand_ins: {elsewhere: deny}", "unknown value \"deny\""),
             ("rules: [{match: a.example, stand_ins: [githup]}]", "unknown token \"githup\""),
             ("rules: [{match: a.example, stand_ins: old}]", "a password for Digest is never sent"),
+            ("rules: [{match: a.example, stand_ins: {in: [cookies]}}]", "no place of a stand-in"),
+            (
+                "rules: [{match: a.example, stand_ins: {tokens: github, in: body}}]",
+                "a stand-in in a body is not exchanged"
+            ),
+            ("rules: [{match: a.example, stand_ins: {in: query}}]", "the rule names no token"),
+            ("rules: [{match: a.example, stand_ins: {to: x}}]", "unknown key \"to\""),
+            ("rules: [{match: a.example, cross_site: [app.example]}]", "write `https://app"),
+            ("rules: [{match: a.example, cross_site: [\"null\"]}]", "write `any`"),
             ("rules: [{match: a.example, scrub: yes}]", "\"yes\" is not a boolean"),
         ]
     )
@@ -81,6 +93,23 @@ struct StandInDecoderTests {
     @Test func `a credential in clear to another machine is an error, as with auth`() {
         let rule = "rules: [{match: {host: a.example, scheme: http}, stand_ins: [github]}]"
         #expect(errors(Self.tokens + rule).contains("sends the token \"github\" in clear"))
+    }
+
+    @Test func `who lets responses show the credential is warned, by the rule's name`() {
+        let rules = """
+            exec: {env: {T: nexus}}
+            rules:
+              - {match: a.example, stand_ins: [github]}
+              - {match: b.example, request: [{auth: nexus}]}
+              - {name: own, match: a.example, scrub: false}
+              - {name: auth, match: b.example, scrub: false}
+              - {name: idle, match: c.example, scrub: false}
+            """
+        let warnings = decode(Self.tokens + rules).warnings.map(\.message)
+        let shown = warnings.filter { $0.contains("lets responses show the credential") }
+        #expect(shown.count == 2)
+        #expect(shown.first?.contains("\"own\"") == true)
+        #expect(shown.last?.contains("\"auth\"") == true)
     }
 
     @Test func `a token that only stand_ins names is used`() {

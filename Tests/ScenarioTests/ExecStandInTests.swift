@@ -26,7 +26,10 @@ struct ExecStandInTests {
             tokens: {github: {bearer: "${env:MY_TOKEN}", stand_in: "ghp_{36}"}}
             exec: {env: {GITHUB_TOKEN: github}}
             \(more)
-            rules: [{name: api, match: {host: localhost}, stand_ins: [github], scrub: true}]
+            rules:
+              - name: api
+                match: {host: localhost}
+                stand_ins: {tokens: [github], in: [fields, query]}
             """
         )
     }

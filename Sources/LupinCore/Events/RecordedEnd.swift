@@ -116,8 +116,9 @@ package struct RecordedEnd: Sendable {
         let elsewhere = record[field: .standInsElsewhere]?.list?.compactMap(\.string) ?? []
         return exchanged.map { "the stand-in for token \($0) became the credential" }
             + elsewhere.map {
-                "it had the stand-in for token \($0), which no rule of it exchanges: "
-                    + "`stand_ins: [\($0)]` in a rule does"
+                "it had the stand-in for token \($0) where no rule of it exchanges it: "
+                    + "`stand_ins: [\($0)]` in a rule does in fields, "
+                    + "`stand_ins: {tokens: [\($0)], in: [fields, query, path]}` elsewhere, too"
             }
     }
 

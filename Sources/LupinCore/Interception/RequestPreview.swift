@@ -126,12 +126,14 @@ package struct RequestPreview: Sendable {
             notes.append("a body is edited (\(edit.summary)) where it is no longer than 1 MiB")
         }
         for name in plan.standIns where standIns.contains(name) {
+            let places = plan.standInPlaces[name] ?? []
+            let words = StandInPlaces.words.filter { places.contains($0.place) }.map(\.word)
             notes.append(
-                "the stand-in of lupin exec for token \(name) becomes the credential, in field "
-                    + "values and the query"
+                "the stand-in of lupin exec for token \(name) becomes the credential, in: "
+                    + words.joined(separator: ", ")
             )
         }
-        if plan.scrubs { notes.append("credentials are masked in fields and texts of responses") }
+        if plan.scrubs { notes.append("credentials are masked in responses") }
         if plan.readsResponses {
             notes.append("Accept-Encoding has only codings that lupin can undo")
         }

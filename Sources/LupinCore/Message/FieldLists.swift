@@ -23,6 +23,29 @@ extension FieldSection {
     }
 }
 
+extension FieldSection {
+    /// Removes the members called `name` from a list of items (RFC 9651 §3.1), whatever their
+    /// parameters are; a line without any other member is marked as not to be forwarded.
+    mutating func removeMembers(called name: String, ofLine index: Int) {
+        var kept: [[UInt8]] = []
+        var isChanged = false
+        let value = [UInt8](storage[lines[index].value.range])
+        value.span.forEachMember(mayQuote: true) { member in
+            let text = String(copying: member)
+            let item = text.prefix { $0 != ";" }.filter { $0 != "\"" && $0 != " " && $0 != "\t" }
+            let isCalled = item.lowercased() == name
+            isChanged = isChanged || isCalled
+            if !isCalled { kept.append([UInt8](copying: member)) }
+        }
+        guard isChanged else { return }
+        if kept.isEmpty {
+            lines[index].isHopByHop = true
+        } else {
+            replaceValue(ofLine: index, by: [UInt8](kept.joined(separator: [0x2C, 0x20])))
+        }
+    }
+}
+
 extension FieldName {
     /// Whether the members of this list may have quoted strings, whose commas are not separators.
     ///

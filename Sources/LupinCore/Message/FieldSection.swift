@@ -166,7 +166,7 @@ extension FieldSection {
     }
 
     /// Makes a line at the end of the storage, and adds its name to `names`.
-    private mutating func makeLine(name: String, value: String) -> Line {
+    mutating func makeLine(name: String, value: String) -> Line {
         let name = name.utf8Span.span
         let known = FieldName(name)
         return makeLine(name: name, value: value.utf8Span.span, known: known)

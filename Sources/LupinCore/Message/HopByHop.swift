@@ -23,6 +23,7 @@ package enum HopByHop {
     ) -> Wishes {
         var wishes = Wishes()
         wishes.upgrade = fields.requestedUpgrade
+        markForged(&fields)
         mark(
             &fields,
             keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
@@ -45,6 +46,36 @@ package enum HopByHop {
         if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
         if !keepsAltSvc { names.insert(.altSvc) }
         mark(&fields, names)
+        markForged(&fields)
+    }
+
+    /// Marks what would pass for lupin's own words, in heads and trailers of others: `Lupin-…`
+    /// fields, and the members called `lupin` of Proxy-Status and Cache-Status.
+    ///
+    /// Those of another lupin on the way are removed as well: nothing tells them from an origin's.
+    package static func markForged(_ fields: inout FieldSection) {
+        guard mayHoldForged(fields) else { return }
+        for i in fields.lines.indices {
+            let line = fields.lines[i]
+            let name = fields.text(line.name).lowercased()
+            if name.hasPrefix("lupin-") {
+                fields.lines[i].isHopByHop = true
+            } else if line.known == .proxyStatus || name == "cache-status" {
+                fields.removeMembers(called: "lupin", ofLine: i)
+            }
+        }
+    }
+
+    /// A quick look, at the first letters: most messages have none.
+    private static func mayHoldForged(_ fields: borrowing FieldSection) -> Bool {
+        if fields.names.contains(.proxyStatus) { return true }
+        let storage = fields.storage.span
+        let lines = fields.lines.span
+        for i in lines.indices where lines[i].known == .other && !lines[i].name.isEmpty {
+            let first = storage[lines[i].name.lowerBound] | 0x20
+            if first == 0x6C || (first == 0x63 && lines[i].name.count == 12) { return true }
+        }
+        return false
     }
 
     /// Marks all lines of Expect but the first: they say the same, and the next recipient may not

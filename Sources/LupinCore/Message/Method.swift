@@ -40,6 +40,16 @@ public enum Method: Hashable, Sendable {
         }
     }
 
+    /// Whether the response repeats the request: TRACE, TRACK of IIS, and what a lenient server
+    /// takes for one of them.
+    package var echoesRequest: Bool {
+        switch self {
+        case .trace: true
+        case .other(let token): ["TRACE", "TRACK"].contains(token.uppercased())
+        case .get, .head, .post, .put, .delete, .connect, .options, .patch: false
+        }
+    }
+
     /// Whether two identical requests have the effect of one (RFC 9110 §9.2.2).
     public var isIdempotent: Bool {
         switch self {

@@ -58,7 +58,13 @@ extension RequestOutlook {
             )
         }
         if let check = nameCheck { checks.append(check) }
+        if settings.access.paths == .strict, !isPurge,
+            let other = lookout.rules.otherReading(of: subject)
+        {
+            check("access.paths", false, "", "\(Self.clause(other.sentence)): 400")
+        }
         if let check = credentialCheck { checks.append(check) }
+        if let check = pageCheck { checks.append(check) }
         return checks
     }
 
@@ -148,6 +154,26 @@ extension RequestOutlook {
             setting: "access.credentials",
             passes: true,
             sentence: "the credentials of this request are for \(whom); others get 403"
+        )
+    }
+
+    /// Whether a page of another site may use the credentials; nil for a request of no such page.
+    private var pageCheck: Check? {
+        let pages = request.head.foreignPages(at: request.origin, first: request.origin)
+        guard !isPurge, let page = pages.first else { return nil }
+        let refused = plan.refusedPage(
+            in: pages,
+            at: request.origin,
+            isConnect: !entry.showsRequest || request.head.method == .connect,
+            defaultCertificate: settings.upstream.tls.clientCertificate
+        )
+        let refusal = refused.map { Plan.refusal(of: $0, by: plan, at: request.origin) }
+        if refusal == nil, !plan.isForOwnPages { return nil }
+        return Check(
+            setting: RuleKey.crossSite.rawValue,
+            passes: refusal == nil,
+            sentence: refusal.map { "\(Self.clause($0)): 403" }
+                ?? "\(page.text) may use the credentials of this request"
         )
     }
 

@@ -13,11 +13,13 @@ package struct Lookout: Sendable {
     package init(_ configuration: Configuration, labels: [[String]] = []) {
         self.configuration = configuration
         self.labels = labels.flatMap { $0 }
-        rules = RuleSet(
+        var rules = RuleSet(
             configuration.rules.rules.enumerated().map { index, rule in
                 rule.labellingSecrets(labels.indices.contains(index) ? labels[index] : [])
             }
         )
+        rules.standInTokens = Set(configuration.settings.exec.variables.map(\.token))
+        self.rules = rules
         let settings = configuration.settings
         redactor = Redactor(
             settings: settings.log.redact,

@@ -45,6 +45,29 @@ package enum Attached: Sendable, Hashable {
         }
     }
 
+    /// What becomes of a request that a browser marks as another site's page's.
+    package enum ForPages: Sendable {
+        /// 403, unless `cross_site` admits the page: it would act, and read, as the owner.
+        case refused
+        /// It shares no stored response with the owner's own requests.
+        case apart
+        case asUsual
+    }
+
+    package var forPages: ForPages {
+        switch self {
+        case .token, .secret, .cookies, .clientCertificate: .refused
+        // Nothing is added to the request, but what is stored may be the owner's.
+        case .privateResponses: .apart
+        // It tells the origin nothing about the owner.
+        case .parentIdentity: .asUsual
+        // The rules are evaluated again for each hop, for the same page.
+        case .followedRedirect: .asUsual
+        // The browser itself has logged in, and decides for which pages.
+        case .connectionLogin: .asUsual
+        }
+    }
+
     /// The effect on a response that a shared cache may store.
     package enum Storing: Sendable, Comparable {
         case asUsual
@@ -129,7 +152,7 @@ extension RuleKey {
         // Each request that follows a redirect has a plan of its own.
         case .redirect: []
         case .name, .match, .retry, .trust, .validate, .respond, .resume, .throttle, .tls,
-            .intercept, .timeouts, .log, .capture, .trace, .stop, .scrub:
+            .intercept, .timeouts, .log, .capture, .trace, .stop, .scrub, .crossSite:
             []
         }
     }

@@ -60,6 +60,9 @@ package struct Attachments: Sendable {
         return (parts + definition).map { "\($0)\n" }.joined()
     }
 
+    /// Whether pages of other sites share no stored response with the owner's own requests.
+    package var partsPages: Bool { all.contains { $0.forPages == .apart } }
+
     /// For `explain`.
     package var texts: [String] { all.compactMap(\.text) }
 }
@@ -74,9 +77,8 @@ extension Plan {
         isConnect: Bool,
         defaultCertificate: CertificateFiles?
     ) -> Bool {
-        if isForOwner { return true }
-        guard (clientCertificate ?? defaultCertificate) != nil else { return false }
-        return Plan.showsCertificate(at: origin, isConnect: isConnect) || turnsToTLS
+        isForOwner
+            || showsCertificate(at: origin, isConnect, defaultCertificate: defaultCertificate)
     }
 
     /// The same for requests that no rule matches.
@@ -86,6 +88,57 @@ extension Plan {
         defaultCertificate: CertificateFiles?
     ) -> Bool {
         defaultCertificate != nil && showsCertificate(at: origin, isConnect: isConnect)
+    }
+
+    /// The first page of another site that may not use what is attached to its request; nil when
+    /// there is none, or nothing is attached.
+    ///
+    /// The only place of this decision, as `isForOwner` is of that about the user.
+    package func refusedPage(
+        in pages: @autoclosure () -> [ForeignPage],
+        at origin: Origin,
+        isConnect: Bool,
+        defaultCertificate: CertificateFiles?
+    ) -> ForeignPage? {
+        guard crossSite != .any,
+            isForOwnPages
+                || showsCertificate(at: origin, isConnect, defaultCertificate: defaultCertificate)
+        else { return nil }
+        return pages().first { !crossSite.admits($0) }
+    }
+
+    /// The same for requests that no rule matches.
+    package static func refusedPage(
+        in pages: @autoclosure () -> [ForeignPage],
+        at origin: Origin,
+        isConnect: Bool,
+        defaultCertificate: CertificateFiles?
+    ) -> ForeignPage? {
+        let isForOwner = isForOwner(
+            at: origin,
+            isConnect: isConnect,
+            defaultCertificate: defaultCertificate
+        )
+        return isForOwner ? pages().first : nil
+    }
+
+    /// Why `page` is refused, for its user.
+    package static func refusal(of page: ForeignPage, by plan: Plan?, at origin: Origin) -> String {
+        let texts = (plan?.attachments ?? []).filter { $0.forPages == .refused }.compactMap(\.text)
+        let what = texts.isEmpty ? "a client certificate" : texts.joined(separator: ", ")
+        let rule = plan?.owningRule.map { "The rule \"\($0)\"" } ?? "upstream.tls.client_cert"
+        return "This request comes from \(page.text). \(rule) attaches \(what) only to requests of "
+            + "\(origin.scheme.name)://\(origin.authority) itself, of programs, and of the pages "
+            + "that cross_site in the rule lists."
+    }
+
+    private func showsCertificate(
+        at origin: Origin,
+        _ isConnect: Bool,
+        defaultCertificate: CertificateFiles?
+    ) -> Bool {
+        guard (clientCertificate ?? defaultCertificate) != nil else { return false }
+        return Plan.showsCertificate(at: origin, isConnect: isConnect) || turnsToTLS
     }
 
     /// Whether lupin itself speaks TLS with the origin, and so presents a client certificate.

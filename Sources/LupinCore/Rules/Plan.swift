@@ -18,12 +18,16 @@ package final class Plan: Sendable {
     package let namedTokens: [String]
     /// The tokens whose stand-ins are exchanged: those of `auth` steps and of `stand_ins`.
     package let standIns: [String]
+    /// Where they are, by their names.
+    package let standInPlaces: [String: StandInPlaces]
     /// Whether their secrets are masked in responses.
     package let scrubs: Bool
     /// What the rules attach, whatever the target is; see ``Attachments``.
     package let attachments: [Attached]
     /// Whether some of it is for the owner's requests only.
     package let isForOwner: Bool
+    /// The pages of other sites that it is for.
+    package let crossSite: CrossSite
     /// The name of the last rule that attaches such a thing, or a client certificate.
     package let owningRule: String?
     /// The sum of the `delay` steps, which every attempt waits; nil for none.
@@ -121,10 +125,11 @@ package final class Plan: Sendable {
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
-        standIns = Self.standIns(of: acting, auth)
-        scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
+        (standIns, standInPlaces) = Self.standIns(of: acting)
+        scrubs = acting.last { $0.scrub != nil }?.scrub ?? set.mayExchange(standIns)
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
+        crossSite = acting.last { $0.crossSite != nil }?.crossSite ?? .none
         owningRule = acting.last(where: Self.owns)?.name
         delay = traits.compactMap(\.delay).reduce(nil) { ($0 ?? .zero) + $1 }
         compress = traits.last { $0.compress != nil }?.compress
@@ -139,8 +144,7 @@ package final class Plan: Sendable {
         resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
         responseSummaries = responseSteps.map(\.summary)
-        bodyEdits = steps.filter(\.editsBody)
-        responseEdits = responseSteps.filter(\.editsBody)
+        (bodyEdits, responseEdits) = (steps.filter(\.editsBody), responseSteps.filter(\.editsBody))
         trust = Self.trust(of: acting)
         clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
@@ -152,7 +156,7 @@ package final class Plan: Sendable {
             switch key {
             // They select requests, routes or log options, or copy what passes.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy, .capture: break
-            case .trust, .clientCert, .tls, .trace: break
+            case .trust, .clientCert, .tls, .trace, .crossSite: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
             case .request: for steps in traits { demands.formUnion(steps.demands) }
@@ -176,10 +180,20 @@ package final class Plan: Sendable {
             || (rule.clientCertificate ?? nil) != nil
     }
 
-    private static func standIns(of rules: [Rule], _ auth: [String]) -> [String] {
-        (auth + rules.flatMap(\.standIns)).reduce(into: []) { all, token in
-            if !all.contains(token) { all.append(token) }
+    private static func standIns(
+        of rules: [Rule]
+    ) -> (names: [String], places: [String: StandInPlaces]) {
+        var names: [String] = []
+        var places: [String: StandInPlaces] = [:]
+        for rule in rules {
+            let auth = StepTraits(rule.steps).auth
+            for token in auth + rule.standIns {
+                if !names.contains(token) { names.append(token) }
+                places[token, default: auth.contains(token) ? .fields : []]
+                    .formUnion(rule.standInPlaces)
+            }
         }
+        return (names, places)
     }
 
     private static func trust(of rules: [Rule]) -> NamedTrustPolicy? {
@@ -188,6 +202,9 @@ package final class Plan: Sendable {
             return next
         }
     }
+
+    /// Whether something is attached to no request of another site's page.
+    package var isForOwnPages: Bool { attachments.contains { $0.forPages == .refused } }
 
     /// Whether lupin reads bodies of responses, so that it has to know their codings.
     package var readsResponses: Bool {

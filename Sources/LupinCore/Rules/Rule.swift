@@ -41,8 +41,12 @@ package struct Rule: Sendable {
     package var trace: Bool?
     /// The tokens whose stand-ins are exchanged, besides those of `auth` steps.
     package var standIns: [String] = []
+    /// Where the stand-ins of both are exchanged; those of `auth` steps in fields in any case.
+    package var standInPlaces = StandInPlaces.fields
     /// Whether secrets are masked in responses; nil has no effect.
     package var scrub: Bool?
+    /// The pages of other sites that may use what is attached; nil has no effect.
+    package var crossSite: CrossSite?
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
     /// 1-based line of each key in the file; `timeouts.total` for keys that merge leaf by leaf.

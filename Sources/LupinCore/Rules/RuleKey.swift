@@ -11,6 +11,7 @@ package enum RuleKey: String, Sendable, CaseIterable {
     case tls, intercept, proxy, timeouts, log, capture, trace, stop
     case standIns = "stand_ins"
     case scrub
+    case crossSite = "cross_site"
 }
 
 /// What a key of a rule requires of a CONNECT.
@@ -56,6 +57,8 @@ extension Rule {
         // The request would go out with a stand-in that the origin does not know.
         case .standIns: standIns.isEmpty ? .none : .demand
         case .scrub: scrub == true ? .demand : .none
+        // It only says for whom the other keys attach something.
+        case .crossSite: .none
         }
     }
 }

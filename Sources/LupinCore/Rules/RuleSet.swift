@@ -6,8 +6,13 @@
 /// wins, and `stop: true` ends matching.
 package struct RuleSet: Sendable {
     package let rules: [Rule]
+    /// The tokens that have a stand-in in this run: responses to requests that may exchange one are
+    /// scrubbed, unless a rule says otherwise.
+    package var standInTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
+    /// Whether a rule tests the path, and one decides about what must not go to the wrong place.
+    package let judgesPaths: Bool
     /// The rules that affect whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
@@ -21,6 +26,7 @@ package struct RuleSet: Sendable {
     package init(_ rules: [Rule]) {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
+        judgesPaths = rules.contains(where: \.testsPath) && rules.contains(where: \.judges)
         index = RuleIndex(rules, at: rules.indices)
         pathIndex = PathIndex(rules, at: index.anyHost)
         interceptionIndex = InterceptionIndex(rules)
@@ -33,6 +39,9 @@ package struct RuleSet: Sendable {
     }
 
     package var isEmpty: Bool { rules.isEmpty }
+
+    /// Whether one of `tokens` has a stand-in that may become the credential.
+    func mayExchange(_ tokens: [String]) -> Bool { tokens.contains(where: standInTokens.contains) }
 
     /// The rules that match `subject`, in file order.
     package func matching(_ subject: MatchSubject) -> [Int] {

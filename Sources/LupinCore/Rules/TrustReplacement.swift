@@ -102,10 +102,17 @@ extension Rule {
 
     fileprivate func replacement(of earlier: Rule) -> TrustReplacement.Kind? {
         guard let trust, let before = earlier.trust?.policy, trust.policy.policy != before.policy,
-            matches.contains(where: { match in earlier.matches.contains { match.mayMeet($0) } })
+            mayMeet(earlier)
         else { return nil }
         if before.policy.hasPins { return .losesPins }
         return trust.policy.policy.acceptsAnyone ? .isIdle : nil
+    }
+}
+
+extension Rule {
+    /// Whether both may match requests to the same origin.
+    package func mayMeet(_ other: Rule) -> Bool {
+        matches.contains { match in other.matches.contains { match.mayMeet($0) } }
     }
 }
 

@@ -173,14 +173,20 @@ extension RuleKey {
         case .standIns:
             (
                 "[github]",
-                "the tokens whose stand-ins are exchanged for the credential, in field values and "
-                    + "the query; auth exchanges its own"
+                "the tokens whose stand-ins are exchanged for the credential in field values, or "
+                    + "{tokens, in: [fields, query, path]}; auth exchanges its own"
             )
         case .scrub:
             (
-                "false",
-                "true: the credentials of the request's tokens are masked in responses, in fields "
-                    + "and text bodies"
+                "true",
+                "true: the credentials of the request's tokens are masked in responses; absent: "
+                    + "where a stand-in may be exchanged"
+            )
+        case .crossSite:
+            (
+                "[\"https://app.example\"]",
+                "the web pages of other sites whose requests get the credentials of the rule: "
+                    + "origins, or any; absent: none, they get 403"
             )
         }
     }

@@ -67,7 +67,12 @@ package struct AccessSettings: Sendable, Equatable {
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
     /// What becomes of a tunnel whose TLS may hide its server name.
     package var ech = HiddenNames.any
+    /// What becomes of paths that servers read in different ways.
+    package var paths = PathReadings.strict
 }
+
+/// `access.paths`: whether a path is refused for which other rules hold as some servers read it.
+package enum PathReadings: String, SettingWord { case strict, lenient }
 
 /// `access.ech`: what becomes of a tunnel whose TLS offers Encrypted ClientHello.
 package enum HiddenNames: String, SettingWord { case any, refuse }

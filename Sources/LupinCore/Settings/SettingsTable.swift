@@ -114,6 +114,11 @@ extension SettingsTable {
             "also private, loopback, metadata, networks, host globs"
         ),
         .choice("access.ech", \.access.ech, "refuse: no tunnel for TLS that may hide its name"),
+        .choice(
+            "access.paths",
+            \.access.paths,
+            "strict: 400 where rules would decide differently by another reading of the path"
+        ),
     ]
 
     private static let upstream: [Setting] = [

@@ -125,6 +125,22 @@ extension Character {
     }
 }
 
+/// `in` of `stand_ins`: where in a request stand-ins become the credential.
+package struct StandInPlaces: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Field values; what tools do with tokens.
+    package static let fields = StandInPlaces(rawValue: 1 << 0)
+    package static let query = StandInPlaces(rawValue: 1 << 1)
+    package static let path = StandInPlaces(rawValue: 1 << 2)
+
+    /// The words of the file.
+    package static let words: [(word: String, place: StandInPlaces)] = [
+        ("fields", .fields), ("query", .query), ("path", .path),
+    ]
+}
+
 /// A stand-in of one run.
 package struct StandIn: Sendable, Equatable, Concealed {
     /// The name under `tokens`.

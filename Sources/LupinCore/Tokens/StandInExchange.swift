@@ -45,9 +45,10 @@ extension StandIn {
     ///
     /// In `Basic …` it is looked for in what the base64 says (RFC 7617 §2): as user or password.
     func exchanged(inValue value: Span<UInt8>, for secret: String) -> [UInt8]? {
-        if let exchanged = exchanged(in: value, for: secret, isURL: false) { return exchanged }
+        let encoded = secret.percentEncoded { $0.isUnreserved }
+        if let exchanged = exchanged(in: value, as: secret, encoded: encoded) { return exchanged }
         guard let (start, pair) = Self.basicPair(in: value),
-            let exchanged = exchanged(in: pair.span, for: secret, isURL: false)
+            let exchanged = exchanged(in: pair.span, as: secret, encoded: encoded)
         else { return nil }
         var result = [UInt8](copying: value.extracting(0..<start))
         result += Base64Text.encode(exchanged).utf8
@@ -56,22 +57,28 @@ extension StandIn {
 
     /// The query with `secret` in its place, percent-encoded; nil where it does not stand there.
     func exchanged(inQuery query: Span<UInt8>, for secret: String) -> [UInt8]? {
-        exchanged(in: query, for: secret, isURL: true)
+        let encoded = secret.percentEncoded { $0.isUnreserved }
+        return exchanged(in: query, as: encoded, encoded: encoded)
+    }
+
+    /// The same for a path, where a colon and an at sign need no encoding (RFC 3986 §3.3).
+    func exchanged(inPath path: Span<UInt8>, for secret: String) -> [UInt8]? {
+        let encoded = secret.percentEncoded { $0.isUnreserved || $0 == 0x3A || $0 == 0x40 }
+        return exchanged(in: path, as: encoded, encoded: encoded)
     }
 
     private func exchanged(
         in text: Span<UInt8>,
-        for secret: String,
-        isURL: Bool
+        as plain: String,
+        encoded: String
     ) -> [UInt8]? {
         let places = places(in: text)
         if places.isEmpty { return nil }
-        let encoded = secret.percentEncoded { $0.isUnreserved }
         var result: [UInt8] = []
         var copied = 0
         for place in places {
             result.append(copying: text.extracting(copied..<place.range.lowerBound))
-            result += (isURL || place.isEncoded ? encoded : secret).utf8
+            result += (place.isEncoded ? encoded : plain).utf8
             copied = place.range.upperBound
         }
         result.append(copying: text.extracting(copied..<text.count))
@@ -93,20 +100,21 @@ extension StandIn {
         return Base64Text.decode(digits: digits).map { (start, $0) }
     }
 
-    /// Whether it stands in a field that is sent to the origin, or in the query.
-    package func isExchangeable(in head: RequestHead) -> Bool {
-        let query = head.queryRange
+    /// Whether it stands in one of the `allowed` places.
+    package func isExchangeable(in head: RequestHead, at allowed: StandInPlaces) -> Bool {
         let storage = head.fields.storage
-        if let query, !places(in: storage.span.extracting(query)).isEmpty { return true }
+        for (kind, range) in head.targetRanges where allowed.contains(kind) {
+            if !places(in: storage.span.extracting(range)).isEmpty { return true }
+        }
+        guard allowed.contains(.fields) else { return false }
         return head.fields.lines.contains { line in
             line.mayHoldStandIn && stands(inValue: storage.span.extracting(line.value.range))
         }
     }
 
-    /// Whether it stands anywhere in what is sent to the origin, the path included.
+    /// Whether it stands anywhere in what is sent to the origin.
     package func stands(in head: RequestHead) -> Bool {
-        let target = head.fields.storage.span.extracting(head.pathAndQuery.range)
-        return !places(in: target).isEmpty || isExchangeable(in: head)
+        isExchangeable(in: head, at: [.fields, .query, .path])
     }
 
     /// Whether it stands in the only line of the field called `name`.
@@ -124,16 +132,17 @@ extension StandIn {
 }
 
 extension RequestHead {
-    /// Puts `secret` where the stand-in stands: in field values, and in the query.
+    /// Puts `secret` where the stand-in stands, in the `allowed` places.
     ///
-    /// Not in the path and not in the body, where it would name something else.
-    /// - Returns: The names of the changed fields, and whether the query is changed.
+    /// - Returns: The names of the changed fields, and whether the path or the query is changed.
     package mutating func exchange(
         _ standIn: StandIn,
-        for secret: String
-    ) -> (fields: [String], query: Bool) {
+        for secret: String,
+        at allowed: StandInPlaces
+    ) -> (fields: [String], target: Bool) {
         var names: [String] = []
-        for i in fields.lines.indices where fields.lines[i].mayHoldStandIn {
+        for i in fields.lines.indices
+        where allowed.contains(.fields) && fields.lines[i].mayHoldStandIn {
             let value = Array(fields.storage[fields.lines[i].value.range])
             guard let changed = standIn.exchanged(inValue: value.span, for: secret) else {
                 continue
@@ -141,32 +150,48 @@ extension RequestHead {
             names.append(fields.text(fields.lines[i].name))
             fields.replaceValue(ofLine: i, by: changed)
         }
-        guard let query = queryRange,
-            let changed = standIn.exchanged(
-                inQuery: fields.storage.span.extracting(query),
-                for: secret
-            )
-        else { return (names, false) }
-        let path = fields.storage[pathAndQuery.range.lowerBound..<query.lowerBound]
+        var target: [UInt8] = []
+        var isChanged = false
+        for (kind, range) in targetRanges {
+            let part = Array(fields.storage[range])
+            var changed: [UInt8]?
+            if allowed.contains(kind) {
+                changed =
+                    kind == .path
+                    ? standIn.exchanged(inPath: part.span, for: secret)
+                    : standIn.exchanged(inQuery: part.span, for: secret)
+            }
+            target += changed ?? part
+            isChanged = isChanged || changed != nil
+        }
+        guard isChanged else { return (names, false) }
         let start = fields.storage.count
-        fields.storage.append(contentsOf: path)
-        fields.storage.append(contentsOf: changed)
-        pathAndQuery = ByteRange(start: start, count: fields.storage.count - start)
+        fields.storage += target
+        pathAndQuery = ByteRange(start: start, count: target.count)
         return (names, true)
     }
 
-    /// The query in the storage, without its question mark; nil where there is none.
-    fileprivate var queryRange: Range<Int>? {
+    /// The path and the query in the storage, the latter with its question mark.
+    fileprivate var targetRanges: [(kind: StandInPlaces, range: Range<Int>)] {
         let range = pathAndQuery.range
-        guard let mark = fields.storage[range].firstIndex(of: 0x3F) else { return nil }
-        // Bounded: the mark lies in the range.
-        return mark + 1..<range.upperBound
+        let mark = fields.storage[range].firstIndex(of: 0x3F) ?? range.upperBound
+        return [(.path, range.lowerBound..<mark), (.query, mark..<range.upperBound)]
+    }
+}
+
+extension ResponseHead {
+    /// Masks secrets in the reason phrase, and in names and values of all lines.
+    package mutating func mask(with mask: SecretMask) {
+        fields.mask(with: mask)
+        guard let masked = mask.masked(fields.storage.span.extracting(reason.range)) else { return }
+        reason = ByteRange(start: fields.storage.count, count: masked.count)
+        fields.storage += masked
     }
 }
 
 extension FieldSection {
     /// Replaces the value of one line, which keeps its place.
-    fileprivate mutating func replaceValue(ofLine index: Int, by value: [UInt8]) {
+    mutating func replaceValue(ofLine index: Int, by value: [UInt8]) {
         let old = lines[index]
         let start = storage.count
         storage += storage[old.name.range] + [0x3A, 0x20]
@@ -177,24 +202,32 @@ extension FieldSection {
         lines[index] = Line(name: name, value: range, known: old.known, isContiguous: true)
     }
 
-    /// Masks secrets in the values of all lines.
+    /// Masks secrets in the names and values of all lines.
     package mutating func mask(with mask: SecretMask) {
         for i in lines.indices {
             let value = Array(storage[lines[i].value.range])
             if let masked = mask.masked(value.span) { replaceValue(ofLine: i, by: masked) }
+            let name = mask.masked(storage.span.extracting(lines[i].name.range))
+            guard let name else { continue }
+            let text = String(decoding: name, as: UTF8.self)
+            lines[i] = makeLine(name: text, value: self.text(lines[i].value))
         }
     }
 
-    /// Puts the stand-in back where `secret` stands in Location, as it is or percent-encoded: who
-    /// follows the redirect asks with the stand-in, as before.
+    /// Puts the stand-in back where `secret` stands in Location, as it is or percent-encoded.
+    ///
+    /// Who follows the redirect asks with the stand-in, as before. In other forms it is masked.
     package mutating func restore(_ standIn: StandIn, inLocationFor secret: String) {
         guard names.contains(.location) else { return }
         // What finds a stand-in finds any text.
         let needle = StandIn(token: standIn.token, text: secret)
+        let mask = SecretMask([secret])
         for i in lines.indices where lines[i].known == .location {
             let value = Array(storage[lines[i].value.range])
             let changed = needle.exchanged(inQuery: value.span, for: standIn.text)
             if let changed { replaceValue(ofLine: i, by: changed) }
+            let restored = Array(storage[lines[i].value.range])
+            if let masked = mask.masked(restored.span) { replaceValue(ofLine: i, by: masked) }
         }
     }
 }

@@ -189,9 +189,20 @@ extension Exchange {
             case .cookie(let values): for value in values { text += "cookie \(value)\n" }
             }
         }
+        if attachments.partsPages, let origin = redirectedTo ?? record.origin {
+            for page in foreignPages(at: origin) { text += "\(partition(page))\n" }
+        }
         if text.isEmpty { return "" }
         let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
+    }
+
+    /// Pages of one origin share what is stored; one that can't be told from others shares nothing.
+    private func partition(_ page: ForeignPage) -> String {
+        switch page {
+        case .origin: page.text
+        case .other, .unnamed: "page of \(record.id)"
+        }
     }
 
     /// The owner of a private response.

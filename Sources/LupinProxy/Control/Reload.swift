@@ -79,7 +79,7 @@ extension Control {
             throw ReloadFailure([error.message])
         }
         return Snapshot(
-            configuration,
+            configuration.hiding(shared.standIns),
             after: former,
             listeners: listeners.map(\.socket.address),
             besides: [inspectorAddress].compactMap(\.self),

@@ -58,6 +58,7 @@ extension Exchange {
             asksForOwner: mustAskForOwner(at: known.origin)
         )
         if let cause { return cause }
+        try checkPath(at: known.origin)
         if let plan, let canned = plan.respond {
             let (source, sink) = try present(response(canned))
             try deliver(from: source, to: sink)

@@ -351,12 +351,10 @@ final class Attempt {
         while let response = try upstream.nextHead() {
             if !response.isInterim { return try received(response, from: upstream) }
             try count(interim: response.head)
+            try forward(interim: response.head)
             if response.head.status == 100, holdsBody {
                 holdsBody = false
-                try exchange.downstream.sendInterim(response.head)
                 try beginUpload(to: upstream)
-            } else {
-                try forward(interim: response.head)
             }
         }
         try checkUpload()
@@ -413,7 +411,7 @@ final class Attempt {
         if exchange.downstream.isCommitted { return }
         var head = head
         HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
-        exchange.scrub(interim: &head.fields)
+        exchange.scrub(interim: &head)
         try exchange.downstream.sendInterim(head)
     }
 

@@ -40,11 +40,27 @@ struct CredentialUsers: Sendable {
 }
 
 extension Exchange {
-    /// Refuses other users the plan's credentials with 403; never sends the request without them.
+    /// Refuses other users, pages of other sites, and TRACE the plan's credentials with 403; never
+    /// sends the request without them.
     ///
     /// An authenticated client is the user of the listener's password, any other the user that the
     /// kernel reports; a client that the kernel does not know is refused.
     func checkCredentialUse(at origin: Origin) async throws(LupinError) {
+        if let page = refusedPage(at: origin) {
+            throw .request(
+                status: 403,
+                host: origin.host.text,
+                detail: Plan.refusal(of: page, by: plan, at: origin)
+            )
+        }
+        if request.method.echoesRequest, isForOwner(at: origin) {
+            throw .request(
+                status: 403,
+                host: origin.host.text,
+                detail: "A \(request.method.token) repeats the request to its client, and rules "
+                    + "attach credentials to this one (RFC 9110 §9.3.8)."
+            )
+        }
         if !asksForOwner(at: origin) { return }
         let users = snapshot.credentialUsers
         if users.admits(await clientUser()) { return }
@@ -60,8 +76,11 @@ extension Exchange {
         )
     }
 
-    /// Whether the client's user matters for the request, and is unknown or not allowed.
+    /// Whether the client's user matters for the request, and is unknown or not allowed, or the
+    /// request is that of a page which may not use the credentials.
     func mustAskForOwner(at origin: Origin) -> Bool {
+        if refusedPage(at: origin) != nil { return true }
+        if request.method.echoesRequest, isForOwner(at: origin) { return true }
         guard asksForOwner(at: origin) else { return false }
         return knownUser.map { !snapshot.credentialUsers.admits($0) } ?? true
     }
@@ -89,6 +108,42 @@ extension Exchange {
             )
         }
         return plan.isForOwner(at: origin, isConnect: isConnect, defaultCertificate: certificate)
+    }
+
+    /// Refuses a path with 400 if rules would decide differently as some servers read it.
+    func checkPath(at origin: Origin) throws(LupinError) {
+        guard snapshot.judgesPaths else { return }
+        let storage = request.fields.storage
+        guard PathReading.differ(in: storage.span.extracting(request.pathAndQuery.range)),
+            let other = snapshot.rules.otherReading(of: subject(at: origin))
+        else { return }
+        throw .request(status: 400, host: origin.host.text, detail: other.sentence)
+    }
+
+    /// The page of another site that may not use what is attached to its request.
+    private func refusedPage(at origin: Origin) -> ForeignPage? {
+        if plan == nil, !snapshot.hasClientCertificate { return nil }
+        let isConnect = request.method == .connect
+        let certificate = snapshot.clientCertificate
+        guard let plan else {
+            return Plan.refusedPage(
+                in: foreignPages(at: origin),
+                at: origin,
+                isConnect: isConnect,
+                defaultCertificate: certificate
+            )
+        }
+        return plan.refusedPage(
+            in: foreignPages(at: origin),
+            at: origin,
+            isConnect: isConnect,
+            defaultCertificate: certificate
+        )
+    }
+
+    /// The pages of other sites that the client's own request comes from, wherever redirects led.
+    func foreignPages(at origin: Origin) -> [ForeignPage] {
+        (clientRequest ?? request).foreignPages(at: origin, first: record.origin ?? origin)
     }
 
     /// The plan's client certificate, else that of the settings.

@@ -192,7 +192,10 @@ extension Exchange {
     ) throws(LupinError) -> Passage {
         switch try source.pull() {
         case .blocked: return .begun
-        case .end: return try sink.finish(trailers: source.trailers) ? .sent : .staged
+        case .end:
+            var trailers = source.trailers
+            if !trailers.isEmpty { HopByHop.markForged(&trailers) }
+            return try sink.finish(trailers: trailers) ? .sent : .staged
         case .payload:
             let offer = try source.offer(to: sink, keeping: nil)
             passedAtOnce &+= UInt64(offer.taken)

@@ -240,6 +240,7 @@ final class Exchange: Rostered {
             try await purge(policy, at: known)
             return .keep
         }
+        try checkPath(at: known.origin)
         try await checkCredentialUse(at: known.origin)
         if request.method == .connect { return try await serveConnect(at: known.origin) }
         if let canned = plan?.respond {

@@ -79,6 +79,7 @@ extension Exchange {
         waits = snapshot.waits
         let target = KnownTarget(leg.origin)
         match(target)
+        try checkPath(at: leg.origin)
         try await checkCredentialUse(at: leg.origin)
         return target
     }

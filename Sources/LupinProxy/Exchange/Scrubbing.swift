@@ -1,4 +1,4 @@
-// What of a response is masked: the secrets of the plan's tokens, in fields and in text bodies.
+// What of a response is masked: the secrets of the plan's tokens, wherever lupin can see them.
 import LupinCoding
 import LupinCore
 import LupinIO
@@ -7,15 +7,16 @@ import LupinWire
 extension Exchange {
     /// The response as the client and the cache may have it: before anything else looks at it.
     ///
-    /// - Throws: When a text has a coding that can't be undone: it could hold a secret.
+    /// - Throws: When the body can't be looked into: it could hold a secret.
     func scrubbed(_ obtained: ObtainedResponse) throws(LupinError) -> ObtainedResponse {
         guard plan?.scrubs == true, let secrets = authentication?.secrets else { return obtained }
         let response = obtained.response
         var head = response.head
         let mask = SecretMask(secrets, passesLines: head.fields.isEventStream)
-        head.fields.mask(with: mask)
+        head.mask(with: mask)
+        try refuseSwitch(head.status)
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: request.method)
-        guard !isBodiless, head.status != 101, head.fields.isText else {
+        guard !isBodiless, head.status != 101 else {
             response.head = head
             return obtained
         }
@@ -24,8 +25,8 @@ extension Exchange {
             throw LupinError(
                 .httpResponseContentCoding,
                 host: record.origin?.host.text,
-                detail: "The response has content codings that lupin can't undo, and the rules "
-                    + "want it scrubbed of secrets.",
+                detail: "The response has content codings that lupin can't undo, and it is "
+                    + "scrubbed of secrets; scrub: false in a rule turns that off.",
                 side: .upstream
             )
         }
@@ -45,31 +46,32 @@ extension Exchange {
         )
     }
 
-    /// Masks the fields of an interim response.
-    func scrub(interim fields: inout FieldSection) {
+    /// Masks an interim response.
+    func scrub(interim head: inout ResponseHead) {
         guard plan?.scrubs == true, let secrets = authentication?.secrets else { return }
-        fields.mask(with: SecretMask(secrets))
+        head.mask(with: SecretMask(secrets))
+    }
+
+    /// Refuses another protocol for a request in which a stand-in became the credential: its
+    /// messages can't be masked.
+    private func refuseSwitch(_ status: UInt16) throws(LupinError) {
+        guard status == 101, authentication?.exchanged.secrets.isEmpty == false else { return }
+        throw LupinError(
+            .httpUpgradeFailed,
+            host: record.origin?.host.text,
+            detail: "A stand-in became the credential in this request, and lupin can't mask "
+                + "credentials in what follows the switch of protocols; scrub: false in a rule "
+                + "allows it."
+        )
     }
 }
 
 extension FieldSection {
+    /// Whether lines must pass as soon as they have come.
     fileprivate var isEventStream: Bool {
-        mediaType == "text/event-stream" || mediaType == "application/x-ndjson"
-    }
-
-    private var mediaType: String {
-        (value(of: "Content-Type") ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
-    }
-
-    /// Whether the body is a text; one of an unknown type may be.
-    fileprivate var isText: Bool {
-        let type = mediaType
-        if type.isEmpty || type.hasPrefix("text/") { return true }
-        if type.hasSuffix("+json") || type.hasSuffix("+xml") { return true }
-        let texts = [
-            "json", "xml", "javascript", "x-javascript", "ecmascript", "x-www-form-urlencoded",
-            "x-ndjson", "jsonl", "json-seq", "graphql-response+json", "yaml", "x-yaml", "toml",
-        ]
-        return texts.contains { type == "application/\($0)" }
+        values(of: "Content-Type").contains { value in
+            let type = value.prefix { $0 != ";" && $0 != " " }.lowercased()
+            return type == "text/event-stream" || type == "application/x-ndjson"
+        }
     }
 }

@@ -34,7 +34,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     /// The tokens that steps name by `${token:…}`.
     private let named: [TokenDefinition]
     /// The tokens whose stand-ins are exchanged.
-    let exchangeable: [(definition: TokenDefinition, standIn: StandIn)]
+    let exchangeable: [Exchangeable]
     var uses: [Use] = []
     /// What took the place of stand-ins, and the fields where it did.
     var exchanged = ExchangedStandIns()
@@ -70,7 +70,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         self.tokens = inPlace + named
         let standIns = exchange.resources.shared.standIns
         exchangeable = inPlace.compactMap { token in
-            standIns[token: token.name].map { (token, $0) }
+            standIns[token: token.name].map { (token, $0, plan.standInPlaces[token.name] ?? []) }
         }
     }
 
@@ -123,7 +123,8 @@ final class AuthenticationInterceptor: RequestAdapter {
             try checkTarget(definition, request.origin)
             try attach(try await credential(of: definition), of: definition, to: &request)
         }
-        for entry in exchangeable where entry.standIn.isExchangeable(in: request.head) {
+        for entry in exchangeable
+        where entry.standIn.isExchangeable(in: request.head, at: entry.places) {
             try checkTarget(entry.definition, request.origin)
             let issued = try await credential(of: entry.definition)
             try exchange(entry, for: issued, in: &request)
@@ -143,7 +144,8 @@ final class AuthenticationInterceptor: RequestAdapter {
             guard let issued = held(definition) else { return nil }
             try attach(issued, of: definition, to: &request)
         }
-        for entry in exchangeable where entry.standIn.isExchangeable(in: request.head) {
+        for entry in exchangeable
+        where entry.standIn.isExchangeable(in: request.head, at: entry.places) {
             try checkTarget(entry.definition, request.origin)
             guard let issued = held(entry.definition) else { return nil }
             try exchange(entry, for: issued, in: &request)

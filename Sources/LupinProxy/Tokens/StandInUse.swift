@@ -3,6 +3,9 @@ import LupinCore
 import LupinIO
 import LupinWire
 
+/// A token, its stand-in, and where in requests of the plan that is exchanged.
+typealias Exchangeable = (definition: TokenDefinition, standIn: StandIn, places: StandInPlaces)
+
 /// What became of the stand-ins of one exchange's plan.
 struct ExchangedStandIns {
     /// The credential in the place of each, of the last attempt.
@@ -31,12 +34,12 @@ extension AuthenticationInterceptor {
 
     /// Puts the credential in the place of the stand-in; without one, the request goes as it is.
     func exchange(
-        _ entry: (definition: TokenDefinition, standIn: StandIn),
+        _ entry: Exchangeable,
         for issued: CredentialState.Issued?,
         in request: inout UpstreamRequest
     ) throws(LupinError) {
         guard let issued else { return }
-        let (definition, standIn) = entry
+        let (definition, standIn, places) = entry
         let secret = issued.credential.secret
         do throws(TokenFailure) {
             // It must fit into a field wherever it stands.
@@ -44,7 +47,7 @@ extension AuthenticationInterceptor {
         } catch {
             throw failure(error, definition)
         }
-        let changed = request.head.exchange(standIn, for: secret)
+        let changed = request.head.exchange(standIn, for: secret, at: places)
         exchanged.note(standIn, secret, in: changed.fields)
         note(presented: issued.credential)
         if !uses.contains(where: { $0.definition.name == definition.name }) {
@@ -67,33 +70,40 @@ extension Exchange {
         }
     }
 
-    /// Notes stand-ins in a request whose plan does not name their tokens: they go as they are, and
-    /// are worth nothing there.
+    /// Notes stand-ins where the plan does not exchange them: they go as they are, and are worth
+    /// nothing there.
     /// - Throws: The refusal, with `stand_ins.elsewhere: refuse`.
     func checkStandIns(in sent: Attempt.Sent) throws(LupinError) {
         guard resources.shared.hasStandIns else { return }
         let adapted = sent.adapted(of: self)
-        let named = plan?.standIns ?? []
-        for standIn in resources.shared.standIns.all
-        where !named.contains(standIn.token) && standIn.stands(in: adapted.head) {
+        let named = plan?.standInPlaces ?? [:]
+        let everywhere: StandInPlaces = [.fields, .query, .path]
+        for standIn in resources.shared.standIns.all {
+            let elsewhere = everywhere.subtracting(named[standIn.token] ?? [])
+            guard standIn.isExchangeable(in: adapted.head, at: elsewhere) else { continue }
             record.note(standInElsewhere: standIn.token)
             guard snapshot.settings.standIns.elsewhere == .refuse else { continue }
             throw .request(
                 status: 403,
                 host: adapted.origin.host.text,
-                detail: "The request has the stand-in for the token \"\(standIn.token)\", which no "
-                    + "rule exchanges for \(adapted.origin.hostAndPort), and stand_ins.elsewhere "
-                    + "is refuse."
+                detail: "The request has the stand-in for the token \"\(standIn.token)\" where no "
+                    + "rule exchanges it for \(adapted.origin.hostAndPort), and "
+                    + "stand_ins.elsewhere is refuse. A rule with stand_ins does in fields, with "
+                    + "stand_ins: {tokens: [\(standIn.token)], in: [fields, query, path]} "
+                    + "elsewhere, too."
             )
         }
     }
 }
 
 extension Configuration {
-    /// The same with stand-ins among its secrets; later snapshots know those of former ones.
+    /// The same with stand-ins among its secrets, and scrubbing where one may be exchanged.
+    ///
+    /// Later snapshots know those of former ones.
     func hiding(_ standIns: StandIns) -> Configuration {
         var copy = self
         copy.secrets += standIns.all.map(\.text)
+        copy.rules.standInTokens = Set(standIns.all.map(\.token))
         return copy
     }
 }

@@ -113,7 +113,8 @@ final class BodyRelay {
                 waitsForSource = try toSink { () throws(LupinError) in try sink.flush() }
                 return true
             case .end:
-                let trailers = source.trailers
+                var trailers = source.trailers
+                if !trailers.isEmpty { HopByHop.markForged(&trailers) }
                 try finish { () throws(LupinError) in try sink.finish(trailers: trailers) }
                 return true
             case .payload:

@@ -246,8 +246,9 @@ struct RecordedEndTests {
         #expect(
             standIns.suffix(2) == [
                 "the stand-in for token github became the credential",
-                "it had the stand-in for token nexus, which no rule of it exchanges: "
-                    + "`stand_ins: [nexus]` in a rule does",
+                "it had the stand-in for token nexus where no rule of it exchanges it: "
+                    + "`stand_ins: [nexus]` in a rule does in fields, "
+                    + "`stand_ins: {tokens: [nexus], in: [fields, query, path]}` elsewhere, too",
             ]
         )
         let validated = try lines { record in

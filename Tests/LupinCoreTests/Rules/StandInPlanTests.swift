@@ -45,6 +45,11 @@ struct StandInPlanTests {
         #expect(plan.scrubs && plan.readsResponses && plan.changesResponses)
         #expect(plan.demands == [.adapting, .scrubbing])
         #expect(rules.rules[0].clearTextNeed(of: .scrub) == .demand)
+        var exchanging = RuleSet([.named("a", Match()) { $0.standIns = ["github"] }])
+        let request = try #require(SampleRequest(.get, .https, host: "a.test"))
+        #expect(!exchanging.plan(for: request.subject).scrubs)
+        exchanging.standInTokens = ["github"]
+        #expect(exchanging.plan(for: request.subject).scrubs)
         let (off, others) = try self.plan { $0.scrub = false }
         #expect(!off.scrubs && off.demands == [])
         #expect(others.rules[0].clearTextNeed(of: .scrub) == .none)

@@ -3,6 +3,7 @@ import LupinCore
 import Testing
 
 struct StandInExchangeTests {
+    private static let usual: StandInPlaces = [.fields, .query]
     private static let text = "ghp_0123456789abcdefghijklmnop"
     private static let standIn = StandIn(token: "github", text: text)
 
@@ -43,11 +44,11 @@ struct StandInExchangeTests {
         changed: String
     ) {
         var head = head([("X-Before", "1"), (name, value), ("X-After", "2")], "/a?b=c")
-        #expect(Self.standIn.isExchangeable(in: head))
+        #expect(Self.standIn.isExchangeable(in: head, at: Self.usual))
         #expect(Self.standIn.stands(in: head))
-        let result = head.exchange(Self.standIn, for: "S3cret+/ä")
+        let result = head.exchange(Self.standIn, for: "S3cret+/ä", at: Self.usual)
         #expect(result.fields == [name])
-        #expect(!result.query)
+        #expect(!result.target)
         #expect(head.fields.values(of: name) == [changed])
         #expect(head.fields.pairs.map(\.name) == ["X-Before", name, "X-After"])
         #expect(head.pathText == "/a?b=c")
@@ -57,7 +58,7 @@ struct StandInExchangeTests {
     @Test func `base64 without padding is understood, and gets it`() {
         let digits = Self.basic("mee:\(Self.text)").prefix { $0 != "=" }
         var head = head([("Authorization", String(digits))])
-        _ = head.exchange(Self.standIn, for: "s")
+        _ = head.exchange(Self.standIn, for: "s", at: Self.usual)
         #expect(head.fields.value(of: "Authorization") == Self.basic("mee:s"))
     }
 
@@ -70,19 +71,47 @@ struct StandInExchangeTests {
     )
     func `in the query it is exchanged percent-encoded`(target: String, changed: String) {
         var head = head([("X", "1")], target)
-        let result = head.exchange(Self.standIn, for: "S&cret+")
-        #expect(result.query)
+        let result = head.exchange(Self.standIn, for: "S&cret+", at: Self.usual)
+        #expect(result.target)
         #expect(result.fields.isEmpty)
         #expect(head.pathText == changed)
         #expect(head.fields.value(of: "X") == "1")
     }
 
+    @Test(
+        arguments: [
+            ("/bot\(text)/send?a=1", "/botS%26cret:%2F/send?a=1"),
+            ("/a/ghp%5F0123456789abcdefghijklmnop", "/a/S%26cret:%2F"),
+        ]
+    )
+    func `in the path it is exchanged where that is allowed`(target: String, changed: String) {
+        var head = head([], target)
+        let result = head.exchange(Self.standIn, for: "S&cret:/", at: .path)
+        #expect(result.target && result.fields.isEmpty)
+        #expect(head.pathText.replacing("S%26cret%3A%2F", with: "S%26cret:%2F") == changed)
+    }
+
+    @Test func `in fields alone nothing else is exchanged`() {
+        var head = head([("X", Self.text)], "/\(Self.text)?t=\(Self.text)")
+        let result = head.exchange(Self.standIn, for: "secret", at: .fields)
+        #expect(result.fields == ["X"] && !result.target)
+        #expect(head.pathText == "/\(Self.text)?t=\(Self.text)")
+    }
+
+    @Test(arguments: ["https://x/?t=UyZjcmV0K3NlY3JldA==", "https://x/?t=S%2526cret%252Bsecret"])
+    func `a Location that repeats the credential in another form is masked`(location: String) {
+        var fields = FieldSection()
+        fields.add(name: "Location", value: location)
+        fields.restore(Self.standIn, inLocationFor: "S&cret+secret")
+        #expect(fields.value(of: "Location")?.contains("***") == true)
+    }
+
     @Test func `the path is left as it is, though the stand-in is noticed there`() {
         var head = head([], "/\(Self.text)?a=1")
-        #expect(!Self.standIn.isExchangeable(in: head))
+        #expect(!Self.standIn.isExchangeable(in: head, at: Self.usual))
         #expect(Self.standIn.stands(in: head))
-        let result = head.exchange(Self.standIn, for: "secret")
-        #expect(result.fields.isEmpty && !result.query)
+        let result = head.exchange(Self.standIn, for: "secret", at: Self.usual)
+        #expect(result.fields.isEmpty && !result.target)
         #expect(head.pathText == "/\(Self.text)?a=1")
     }
 
@@ -90,7 +119,7 @@ struct StandInExchangeTests {
     func `fields that are not for the origin keep it`(name: String) {
         var head = head([(name, Self.text)])
         #expect(!Self.standIn.stands(in: head))
-        _ = head.exchange(Self.standIn, for: "secret")
+        _ = head.exchange(Self.standIn, for: "secret", at: Self.usual)
         #expect(head.fields.value(of: name) == Self.text)
     }
 
@@ -103,8 +132,8 @@ struct StandInExchangeTests {
     func `what only looks like it is left alone`(value: String) {
         var head = head([("X", value)], "/?\(value)")
         #expect(!Self.standIn.stands(in: head))
-        let result = head.exchange(Self.standIn, for: "secret")
-        #expect(result.fields.isEmpty && !result.query)
+        let result = head.exchange(Self.standIn, for: "secret", at: Self.usual)
+        #expect(result.fields.isEmpty && !result.target)
     }
 
     @Test func `only one line of its own keeps its form`() {

@@ -44,7 +44,7 @@ struct StandInRepeatTests {
             rules:
               - name: a
                 match: {host: a.test}
-                stand_ins: [github]
+                stand_ins: {tokens: [github], in: [fields, query]}
                 redirect: {follow: true}
             """
         try await StandInTests.run(rules) { proxy, origin in
@@ -69,7 +69,8 @@ struct StandInRepeatTests {
     }
 
     @Test func `a redirect that the client follows has the stand-in in it`() async throws {
-        try await StandInTests.run("rules: [{match: {host: a.test}, stand_ins: [github]}]") {
+        let keys = "stand_ins: {tokens: github, in: query}"
+        try await StandInTests.run("rules: [{match: {host: a.test}, \(keys)}]") {
             let client = try $0.client()
             try client.send("GET", "http://\($1.authority("a.test"))/?t=\(Self.standIn)")
             let connection = try $1.accept()
@@ -86,7 +87,8 @@ struct StandInRepeatTests {
             cache: {store: {path: DIR/cache}}
             rules:
               - {match: {host: a.test}, cache: standard}
-              - {match: {host: a.test, path: /own}, stand_ins: [github]}
+              - match: {host: a.test, path: /own}
+                stand_ins: {tokens: [github], in: [query]}
             """
         let users = LocalUsers()
         try await StandInTests.run(rules, identify: users) { proxy, origin in

@@ -58,7 +58,12 @@ struct StandInTests {
         return request
     }
 
-    private static let rule = "rules: [{name: a, match: {host: a.test}, stand_ins: [github]}]"
+    private static let rule = """
+        rules:
+          - name: a
+            match: {host: a.test}
+            stand_ins: {tokens: [github], in: [fields, query]}
+        """
 
     @Test func `in fields and in the query the origin gets the credential`() async throws {
         try await Self.run(Self.rule) { proxy, origin in
@@ -101,7 +106,7 @@ struct StandInTests {
             #expect(request.target == "/\(Self.standIn)")
             #expect(request["authorization"] == nil)
             #expect(try proxy.record()["stand_ins.exchanged"] == nil)
-            #expect(try proxy.record()["stand_ins.elsewhere"] == nil)
+            #expect(try proxy.record().list("stand_ins.elsewhere") == ["github"])
             let client = try proxy.client()
             let length = Self.standIn.utf8.count
             let url = "http://\(origin.authority("a.test"))/"
@@ -167,7 +172,7 @@ struct StandInTests {
             #expect(record["outcome"] == "denied")
             #expect(record["error.type"] == "http_request_denied")
             #expect(record.list("stand_ins.elsewhere") == ["github"])
-            // Where a rule names the token, nothing is refused; this is the origin's first request.
+            // Where a rule exchanges it, nothing is refused; this is the origin's first request.
             #expect(try sent(["X: \(Self.standIn)"], proxy, origin)["x"] == Self.secret)
         }
     }
