@@ -112,7 +112,11 @@ let package = Package(
             dependencies: ["LupinCore", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: strict
         ),
-        .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: cold),
+        .target(
+            name: "LupinRules",
+            dependencies: ["LupinCore", "CYAML", "CLinux"],
+            swiftSettings: cold
+        ),
         .target(
             name: "LupinStore",
             dependencies: ["LupinCore", "CLinux", "CZlib", "CSQLite"],

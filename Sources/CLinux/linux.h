@@ -28,6 +28,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 // Declared here because the headers show them only under _GNU_SOURCE, which would give types that
@@ -413,6 +414,16 @@ static inline int linux_open_below(int folder, const char *_Nonnull path) {
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
+/// Whether a file has an access control list, which may let more users write than its mode says.
+static inline int linux_has_access_list(const char *_Nonnull path) {
+    return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+}
+
+/// The same for an open file.
+static inline int linux_open_has_access_list(int descriptor) {
+    return fgetxattr(descriptor, "system.posix_acl_access", NULL, 0) > 0;
 }
 
 /// The `NAME=value` lines of this process, with NULL behind them.

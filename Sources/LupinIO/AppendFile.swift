@@ -23,8 +23,9 @@ package struct AppendFile: ~Copyable {
 
     /// Opens the place.
     ///
-    /// A file is made with mode 0600; a symbolic link is refused.
-    /// - Throws: The error of open(2); ELOOP for a symbolic link.
+    /// A file is made with mode 0600; a symbolic link is refused, and what another user has put
+    /// there.
+    /// - Throws: The error of open(2); ELOOP for a symbolic link; `foreignFile`.
     package init(_ place: Place) throws(SystemError) {
         switch place {
         case .standardOutput:
@@ -40,7 +41,9 @@ package struct AppendFile: ~Copyable {
                 // Safety: the path is NUL-terminated for the call.
                 unsafe open(path, flags, 0o600)
             }
-            descriptor = Descriptor(owning: opened)
+            let owner = Descriptor(owning: opened)
+            guard FileStatus(opened)?.isOwn == true else { throw .foreignFile }
+            descriptor = consume owner
             raw = opened
         }
         let status = FileStatus(raw)
@@ -125,7 +128,16 @@ package struct FileStatus: Equatable, Sendable {
         unsafe access(path, X_OK) == 0
     }
 
+    /// Whether nobody but this user and root has made it, may change it, or has another name for
+    /// it; devices are the system's affair.
+    fileprivate let isOwn: Bool
+
     private init(_ status: stat) {
+        let kind = status.st_mode & S_IFMT
+        let isOurs = status.st_uid == geteuid() || status.st_uid == 0
+        isOwn =
+            kind == S_IFCHR
+            || isOurs && status.st_mode & 0o002 == 0 && (kind != S_IFREG || status.st_nlink <= 1)
         isRegular = status.st_mode & S_IFMT == S_IFREG
         size = Int(status.st_size)
         user = status.st_uid

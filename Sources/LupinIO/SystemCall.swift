@@ -12,6 +12,10 @@ package struct SystemError: Error, Equatable, Sendable {
     /// The kernel's message for it.
     package var message: String {
         if self == .unannouncedEnd { return "The connection ended without a farewell" }
+        if self == .foreignFile {
+            return "it belongs to another user, who could read what is written to it, or others "
+                + "may write to it or have another name for it"
+        }
         // Safety: strerror returns a static or thread-local C string; it is copied at once.
         guard let text = unsafe strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text)
@@ -22,6 +26,8 @@ package struct SystemError: Error, Equatable, Sendable {
     /// A filtered connection ended without the end message that the filter expects; the code is not
     /// one of the kernel's.
     package static let unannouncedEnd = SystemError(code: 0)
+    /// Another user may have put the file there; the code is not one of the kernel's.
+    package static let foreignFile = SystemError(code: -1)
     package static let descriptorsExhausted: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 }
 

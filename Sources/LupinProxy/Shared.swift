@@ -141,7 +141,7 @@ final class Shared: Sendable {
         eventMonitors = hooks.eventMonitors
         responses = ResponseStore(bytesMax: snapshot.settings.cacheStore.memoryBytes)
         responses.adopt(snapshot.settings.cacheStore, environment, logger)
-        cookieJars = CookieJars(on: threads.tokens, logger: logger)
+        cookieJars = CookieJars(on: threads.tokens, secrets: secrets, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
         history = ExchangeHistory(snapshot.settings.admin)

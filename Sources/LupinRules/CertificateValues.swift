@@ -12,6 +12,10 @@ extension DecodingContext {
         guard let name = text(node, expected: expected, example: example),
             let path = path(name, at: node)
         else { return nil }
+        if isUnread {
+            note(unreadAt: node.place)
+            return (path, FileContents(bytes: []))
+        }
         do {
             return (path, try surroundings.readFile(path))
         } catch {
@@ -24,6 +28,7 @@ extension DecodingContext {
         guard let (path, contents) = file(node, expected: "a file", example: "ca.pem") else {
             return nil
         }
+        if isUnread { return [[]] }
         guard let encodings = PEM.certificates(in: contents.bytes) else {
             let message = "\(path) holds no certificate"
             return refuse(.file, message, at: node, hint: "a file in PEM or DER is due")
@@ -69,6 +74,7 @@ extension DecodingContext {
         guard let (path, contents) = file(node, expected: "a PEM file", example: "cert.pem") else {
             return nil
         }
+        if isUnread { return path }
         guard contents.bytes.first != 0x30, PEM.certificates(in: contents.bytes) != nil else {
             let message = "\(path) holds no certificate in PEM"
             error(.file, message, at: node, hint: "write a file with BEGIN CERTIFICATE in it")

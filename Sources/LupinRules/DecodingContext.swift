@@ -9,13 +9,27 @@ final class DecodingContext {
     private(set) var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     private(set) var secrets: [String] = []
+    private var knownSecrets: Set<String> = []
+    /// What stands in the file for values of variables, and where they were filled in.
+    private var drawn: [DrawnValue] = []
+    /// Where values are not known, since nothing is read.
+    private var unreadPlaces: Set<Place> = []
+    private(set) var unreadReferences = 0
     /// The paths of the host lists that the file names.
     var files: [String] = []
     var hostLists: [String: HostList?] = [:]
     /// The hash of the content of those lists.
     var listHash = ContentHash()
     /// The names under `tokens`, including those with a problem.
-    var tokenNames: [String] = []
+    var tokenNames: [String] = [] {
+        didSet { knownTokens = Set(tokenNames) }
+    }
+    private(set) var knownTokens: Set<String> = []
+    private var digestNames: Set<String>?
+    /// Whether it was reported that others can change the file.
+    var hasRefusedFile = false
+    /// How many words may still be compared with a mistyped one.
+    private var comparisonsLeft = 20_000
     /// The keys `share` of tokens that machines share.
     var sharedTokens: [YAMLNode.Entry] = []
 
@@ -24,10 +38,27 @@ final class DecodingContext {
         self.surroundings = surroundings
     }
 
+    /// Whether no other file and no variable is read.
+    var isUnread: Bool { surroundings.secrets == .unread }
+
     func add(errors more: [Diagnostic]) { errors += more }
 
     func add(secret: String) {
-        if !secret.isEmpty, !secrets.contains(secret) { secrets.append(secret) }
+        if !secret.isEmpty, knownSecrets.insert(secret).inserted { secrets.append(secret) }
+    }
+
+    /// Notes that the value of a variable stands at a node in the place of `reference`.
+    func note(drawn value: String, for reference: String, at place: Place) {
+        if !value.isEmpty {
+            drawn.append(DrawnValue(value: value, reference: reference, place: place))
+        }
+    }
+
+    /// Notes that the value at a node isn't known: it can't be wrong.
+    func note(unreadAt place: Place) {
+        guard isUnread else { return }
+        unreadPlaces.insert(place)
+        unreadReferences += 1
     }
 
     // MARK: Problems
@@ -38,12 +69,25 @@ final class DecodingContext {
         at place: some DiagnosticPlace,
         hint: String? = nil
     ) {
+        if unreadPlaces.contains(place.place) { return }
         errors.append(diagnostic(code, message, at: place, hint))
     }
 
     func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        errors.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
+        errors.append(
+            source.diagnostic(
+                code,
+                message,
+                at: place,
+                count: 1,
+                hint: hint,
+                showsLine: mayShowLine
+            )
+        )
     }
+
+    /// More lines are shown of no file: the first problems are printed, the others counted.
+    private var mayShowLine: Bool { errors.count + warnings.count < 200 }
 
     /// Reports a problem and returns nil as the value.
     func refuse<Value>(
@@ -62,11 +106,21 @@ final class DecodingContext {
         at place: some DiagnosticPlace,
         hint: String? = nil
     ) {
+        if unreadPlaces.contains(place.place) { return }
         note(warning: diagnostic(code, message, at: place, hint))
     }
 
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        note(warning: source.diagnostic(code, message, at: place, count: 1, hint: hint))
+        note(
+            warning: source.diagnostic(
+                code,
+                message,
+                at: place,
+                count: 1,
+                hint: hint,
+                showsLine: mayShowLine
+            )
+        )
     }
 
     private func note(warning: Diagnostic) {
@@ -81,7 +135,14 @@ final class DecodingContext {
         at place: some DiagnosticPlace,
         _ hint: String?
     ) -> Diagnostic {
-        source.diagnostic(code, message, at: place.place, value: place.markedText, hint: hint)
+        source.diagnostic(
+            code,
+            message,
+            at: place.place,
+            value: place.markedText,
+            hint: hint,
+            showsLine: mayShowLine
+        )
     }
 
     /// Reports a problem at `count` scalars from `offset` in a scalar's text, or at the whole
@@ -108,21 +169,35 @@ final class DecodingContext {
                 message,
                 at: node.place.shifted(by: lead + offset),
                 count: max(1, count),
-                hint: hint
+                hint: hint,
+                showsLine: mayShowLine
             )
         )
     }
 
-    /// Masks secrets in the excerpts of problems: reports go to logs too.
+    /// Masks secrets in the excerpts of problems, and what variables say in all of their text:
+    /// reports go to logs too.
     func concealed(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
         // Shorter ones would occur in ordinary words.
-        let hidden = secrets.filter { $0.count >= 4 }
+        let hidden = HiddenTexts(
+            secrets.filter { $0.count >= 4 }
+                .map { (text: $0, mark: String(repeating: "*", count: $0.count)) }
+        )
+        let values = HiddenTexts(
+            drawn.filter { $0.value.count >= 6 }.map { (text: $0.value, mark: $0.reference) }
+        )
+        let drawnHere = Dictionary(grouping: drawn, by: \.place.line)
         return diagnostics.map { diagnostic in
-            var diagnostic = diagnostic
-            for secret in hidden where diagnostic.excerpt.contains(secret) {
-                let stars = String(repeating: "*", count: secret.count)
-                diagnostic.excerpt = diagnostic.excerpt.replacing(secret, with: stars)
+            var diagnostic =
+                secrets.isEmpty ? diagnostic : diagnostic.withoutSurroundings()
+            diagnostic.excerpt = hidden.masked(diagnostic.excerpt)
+            let here = drawnHere[diagnostic.line]?.filter {
+                $0.value.count >= 3 && diagnostic.isAt($0.place, in: source)
             }
+            let own = HiddenTexts((here ?? []).map { (text: $0.value, mark: $0.reference) })
+            func masked(_ text: String) -> String { values.masked(own.masked(text)) }
+            diagnostic.message = masked(diagnostic.message)
+            diagnostic.hint = diagnostic.hint.map(masked)
             return diagnostic
         }
     }
@@ -132,10 +207,10 @@ final class DecodingContext {
     func unknownKey(_ entry: YAMLNode.Entry, in section: String, known: [String]) {
         let place = section.isEmpty ? "" : " in \"\(section)\""
         let hint: String
-        if let near = nearest(to: entry.key, among: known) {
+        if let near = near(entry.key, known) {
             hint = "did you mean \"\(near)\"?"
         } else {
-            hint = "known: \(known.joined(separator: ", "))"
+            hint = "known: \(Self.names(known))"
         }
         error(.key, "unknown key \"\(entry.key)\"\(place)", at: entry, hint: hint)
     }
@@ -165,9 +240,24 @@ final class DecodingContext {
         _ label: String,
         _ known: [String]
     ) -> Value? {
-        let all = "\(label): \(known.joined(separator: ", "))"
-        let near = nearest(to: word, among: known).map { "did you mean \"\($0)\"? " } ?? ""
+        let all = "\(label): \(Self.names(known))"
+        let near = near(word, known).map { "did you mean \"\($0)\"? " } ?? ""
         return refuse(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + all)
+    }
+
+    /// The known word that a mistyped one was probably meant to be.
+    ///
+    /// It is no longer looked for when a file has very many mistyped or very many known ones.
+    func near(_ word: String, _ known: [String]) -> String? {
+        guard known.count <= comparisonsLeft else { return nil }
+        comparisonsLeft -= known.count
+        return nearest(to: word, among: known)
+    }
+
+    /// A file may define very many names.
+    static func names(_ names: [String]) -> String {
+        let shown = names.prefix(40).joined(separator: ", ")
+        return names.count > 40 ? "\(shown) and \(names.count - 40) more" : shown
     }
 
     /// E-TYPE: reports that `expected` was expected; `example` is a valid value.
@@ -196,6 +286,16 @@ final class DecodingContext {
         case .list(let items): items.isEmpty && offValues.contains("[]")
         case .map(let entries): entries.isEmpty && offValues.contains("{}")
         }
+    }
+
+    /// The names of tokens that answer a challenge.
+    func digestTokens(_ tokens: [TokenDefinition]) -> Set<String> {
+        if let digestNames { return digestNames }
+        let names = tokens.compactMap { token in
+            if case .digest = token.source { token.name } else { nil }
+        }
+        digestNames = Set(names)
+        return Set(names)
     }
 
     // MARK: Paths
@@ -233,6 +333,23 @@ package enum SecretReading: Sendable {
     case available
     /// None: their names stand in their places.
     case named
+    /// No secret, no other file and no variable: of a file of somebody else only the form counts.
+    case unread
+}
+
+/// The value of a variable that was filled in.
+private struct DrawnValue {
+    let value: String
+    let reference: String
+    let place: Place
+}
+
+extension Diagnostic {
+    /// Whether the problem is shown at a place, or within a value that begins there.
+    fileprivate func isAt(_ place: Place, in source: SourceFile) -> Bool {
+        line == place.line && column >= place.column
+            && column <= place.column + 1 + source.rest(at: place).prefix(4096).count
+    }
 }
 
 /// The surroundings of a file: decoding uses the system only through them.
@@ -251,6 +368,8 @@ package struct Surroundings {
     package var isDirectory: (String) -> Bool = { _ in true }
     /// Whether a path leads to a file.
     package var isFile: (String) -> Bool = { _ in true }
+    /// The directories on the way to a path that let another user replace it.
+    package var openDirectories: (String) -> [FileStanding] = { _ in [] }
     /// Which secrets are read.
     package var secrets = SecretReading.required
     /// Reads a file that the rules name.

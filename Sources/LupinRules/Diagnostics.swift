@@ -58,6 +58,8 @@ package struct Diagnostic: Sendable, Equatable, Error {
     /// Characters between the start of `excerpt` and the carets.
     package var caretOffset: Int
     package var caretCount: Int
+    /// Whether the line is too long to be shown whole.
+    var isCut = false
     /// Whether lupin starts despite the problem.
     package var isWarning = false
 
@@ -74,6 +76,19 @@ package struct Diagnostic: Sendable, Equatable, Error {
         text += String(repeating: "^", count: max(1, caretCount))
         if let hint { text += "  \(hint)" }
         return text
+    }
+}
+
+extension Diagnostic {
+    /// Leaves of a cut line only what the carets mark: a secret could be cut, too, and would not be
+    /// known by its rest.
+    func withoutSurroundings() -> Diagnostic {
+        guard isCut else { return self }
+        var diagnostic = self
+        let marked = excerpt.dropFirst(caretOffset).prefix(caretCount)
+        diagnostic.excerpt = marked.last == "…" ? "" : "…\(marked)…"
+        diagnostic.caretOffset = 1
+        return diagnostic
     }
 }
 

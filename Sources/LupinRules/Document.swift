@@ -169,6 +169,16 @@ struct DocumentReader {
                 )
                 continue
             }
+            if !LogText.isHarmless(name) {
+                problems.append(
+                    source.diagnostic(
+                        .name,
+                        "a key holds a control character, or one that reorders or hides text",
+                        at: keyNode.place,
+                        hint: "lupin would show it as \(LogText.plain(name))"
+                    )
+                )
+            }
             let entry = YAMLNode.Entry(
                 key: name,
                 keyPlace: keyNode.place,

@@ -1,6 +1,8 @@
 // Reads the rules file and the secret files it names, with their owners and modes.
 
+import CLinux
 import Glibc
+import LupinCore
 
 /// The content of a file, and which other users have access to it.
 package struct FileContents: Sendable {
@@ -21,8 +23,11 @@ package struct FileStanding: Sendable, Equatable {
     package var isDirectory: Bool
     /// Whether the effective user or root owns it.
     package var isOwnedByUserOrRoot: Bool
-    /// Whether group or others may write to it.
+    /// Whether users besides this one and root may write to it.
     package var isWritableByOthers: Bool
+
+    /// Whether nobody but this user and root can change it.
+    package var isOwn: Bool { isOwnedByUserOrRoot && !isWritableByOthers }
 
     package init(
         path: String,
@@ -81,41 +86,120 @@ package enum FileAccess {
         return (try readAll(descriptor), status)
     }
 
-    /// The directories whose owners could have replaced `path`: its own, and that of a link's
-    /// target.
+    /// The directories on the way to `path` that let another user replace it: the way leads from
+    /// the root through the directory of every link.
     ///
-    /// A directory whose status can't be read counts as another user's.
-    package static func standings(ofDirectoriesOf path: String) -> [FileStanding] {
-        let named = RulesFile.directory(of: path)
-        var directories = [named]
-        if let target = resolved(path).map(RulesFile.directory), target != resolved(named) {
-            directories.append(target)
-        }
-        return directories.map { directory in
+    /// In a sticky directory, nobody else can replace what belongs to this user or root.
+    package static func openDirectories(onTheWayTo path: String) -> [FileStanding] {
+        var found: [FileStanding] = []
+        var directory = ""
+        var names = Array(
+            (path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)").reversedNames
+        )
+        var linksLeft = linksMax
+        while let name = names.popLast() {
+            if name == "." || name.isEmpty { continue }
+            if name == ".." {
+                directory = RulesFile.directory(of: directory)
+                if directory == "/" || directory == "." { directory = "" }
+                continue
+            }
+            let entry = "\(directory)/\(name)"
             var status = stat()
             // Safety: the string outlives the call, and `status` is ours.
-            guard unsafe stat(directory, &status) == 0 else {
-                return FileStanding(path: directory, isDirectory: true, isOwnedByUserOrRoot: false)
+            let isThere = unsafe lstat(entry, &status) == 0
+            let standing = standing(
+                ofDirectory: directory.isEmpty ? "/" : directory,
+                with: isThere ? status : nil
+            )
+            if !standing.isOwn, !found.contains(standing) { found.append(standing) }
+            guard isThere else { break }
+            guard status.st_mode & S_IFMT == S_IFLNK else {
+                directory = entry
+                continue
             }
-            return standing(directory, status)
+            linksLeft -= 1
+            guard linksLeft > 0, let target = target(ofLink: entry) else { break }
+            if target.hasPrefix("/") { directory = "" }
+            names += target.reversedNames
         }
+        return found
     }
 
-    /// Resolves links; returns nil when there is no such file.
-    private static func resolved(_ path: String) -> String? {
+    /// As many as the kernel follows.
+    private static let linksMax = 40
+
+    private static var workingDirectory: String {
         // Safety: without a buffer of ours the call allocates one, which is freed once it is read.
-        guard let resolved = unsafe realpath(path, nil) else { return nil }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
+        guard let path = unsafe getcwd(nil, 0) else { return "/" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+
+    private static func target(ofLink path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        // Safety: the call writes no more than the given length into the array.
+        let count = unsafe readlink(path, &bytes, bytes.count)
+        guard count > 0 else { return nil }
+        return String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private static func standing(ofDirectory path: String, with entry: stat?) -> FileStanding {
+        var status = stat()
+        // Safety: the string outlives the call, and `status` is ours.
+        guard unsafe stat(path, &status) == 0 else {
+            return FileStanding(path: path, isDirectory: true, isOwnedByUserOrRoot: false)
+        }
+        var standing = standing(path, status)
+        if status.st_mode & S_ISVTX != 0, let entry, isOwnOrRoots(entry.st_uid) {
+            standing.isWritableByOthers = false
+        }
+        return standing
     }
 
     private static func standing(_ path: String, _ status: stat) -> FileStanding {
-        FileStanding(
+        let mode = status.st_mode
+        return FileStanding(
             path: path,
-            isDirectory: status.st_mode & S_IFMT == S_IFDIR,
-            isOwnedByUserOrRoot: status.st_uid == geteuid() || status.st_uid == 0,
-            isWritableByOthers: status.st_mode & 0o022 != 0
+            isDirectory: mode & S_IFMT == S_IFDIR,
+            isOwnedByUserOrRoot: isOwnOrRoots(status.st_uid),
+            isWritableByOthers: mode & 0o002 != 0
+                || mode & 0o020 != 0 && (!isPrivate(status.st_gid) || hasAccessList(path))
         )
+    }
+
+    private static func isOwnOrRoots(_ user: uid_t) -> Bool {
+        user == geteuid() || user == 0 || user == unmappedUser && !isMapped(user)
+    }
+
+    /// Stands for all users of the machine that a user namespace doesn't know; there root is one
+    /// of them.
+    private static let unmappedUser: uid_t = 65534
+
+    private static func isMapped(_ user: uid_t) -> Bool {
+        guard let map = try? wholeFile("/proc/self/uid_map").bytes else { return true }
+        return String(decoding: map, as: UTF8.self).split(separator: "\n").contains { line in
+            let numbers = line.split(separator: " ").compactMap { UInt64($0) }
+            return numbers.count == 3 && UInt64(user) >= numbers[0]
+                && UInt64(user) - numbers[0] < numbers[2]
+        }
+    }
+
+    private static func isPrivate(_ group: gid_t) -> Bool {
+        guard let groups = try? wholeFile("/etc/group").bytes,
+            let users = try? wholeFile("/etc/passwd").bytes
+        else { return false }
+        return PrivateGroup.isPrivate(
+            group,
+            of: geteuid(),
+            groups: String(decoding: groups, as: UTF8.self),
+            users: String(decoding: users, as: UTF8.self)
+        )
+    }
+
+    private static func hasAccessList(_ path: String) -> Bool {
+        // Safety: the string outlives the call.
+        unsafe linux_has_access_list(path) != 0
     }
 
     /// Whether something exists at `path`.
@@ -211,5 +295,12 @@ package enum MountTable {
             if isReadOnly || fields[dash + 1] == "tmpfs" { return true }
         }
         return false
+    }
+}
+
+extension String {
+    /// The names of a path, the last one first.
+    fileprivate var reversedNames: [String] {
+        split(separator: "/").reversed().map(String.init)
     }
 }

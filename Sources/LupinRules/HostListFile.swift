@@ -29,9 +29,13 @@ extension DecodingContext {
         guard let name = text(value, expected: "a file", example: "hosts.txt"),
             let path = path(name, at: value)
         else { return nil }
-        if !files.contains(path) { files.append(path) }
         let source = "{file: \(name)}"
+        if isUnread {
+            note(unreadAt: value.place)
+            return HostPattern(HostList(HostList.Builder()), source: source)
+        }
         if let known = hostLists[path] { return known.map { HostPattern($0, source: source) } }
+        files.append(path)
         // A file with errors is also read only once.
         hostLists[path] = .some(nil)
         guard let list = readHostList(path, at: value) else { return nil }
@@ -48,13 +52,7 @@ extension DecodingContext {
         }
         var reader = HostListReader(bytes)
         reader.read()
-        let source = SourceFile(
-            name: path,
-            text: reader.problems.isEmpty ? "" : String(decoding: bytes, as: UTF8.self)
-        )
-        for problem in reader.problems.prefix(Self.problemsMax) {
-            add(errors: [source.diagnostic(.host, problem.message, at: problem.place)])
-        }
+        if !reader.problems.isEmpty { tell(reader.problems, of: bytes, path, at: node) }
         let more = reader.problems.count - Self.problemsMax
         if more > 0 { error(.host, "\(path): \(more) more lines are no hosts", at: node) }
         if reader.problems.isEmpty, reader.hosts.count == 0 {
@@ -62,6 +60,29 @@ extension DecodingContext {
         }
         listHash.add(bytes)
         return reader.problems.isEmpty ? reader.list : nil
+    }
+
+    /// Reports lines that are no hosts; those of a file elsewhere only by their numbers, since it
+    /// may be any file.
+    private func tell(
+        _ problems: [HostListReader.Problem],
+        of bytes: [UInt8],
+        _ path: String,
+        at node: YAMLNode
+    ) {
+        let isBeside =
+            RulesFile.directory(of: path) == RulesFile.directory(of: source.name)
+            || path.hasPrefix("\(surroundings.directory)/") && !path.contains("/../")
+        guard isBeside else {
+            let lines = problems.prefix(Self.problemsMax).map { "\($0.place.line)" }
+            let message = "\(path): no host or pattern on line \(lines.joined(separator: ", "))"
+            let hint = "its text is not shown, since it lies in another directory"
+            return error(.host, message, at: node, hint: hint)
+        }
+        let source = SourceFile(name: path, text: String(decoding: bytes, as: UTF8.self))
+        for problem in problems.prefix(Self.problemsMax) {
+            add(errors: [source.diagnostic(.host, problem.message, at: problem.place)])
+        }
     }
 
     /// The maximum number of lines of one file to report.

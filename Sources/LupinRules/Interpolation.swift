@@ -162,6 +162,12 @@ extension DecodingContext {
         var text: String { argument.map { "${\(kind):\($0)}" } ?? "${\(kind)}" }
         /// The form for messages: a default could be a secret.
         var shown: String { "${\(kind):…}" }
+        /// The same with the name.
+        var shownName: String {
+            let whole = argument ?? ""
+            let name = whole.firstRange(of: ":-").map { whole[..<$0.lowerBound] } ?? whole[...]
+            return "${\(kind):\(name)}"
+        }
     }
 
     private func resolve(
@@ -195,9 +201,13 @@ extension DecodingContext {
         case ("env", .secret) where !argument.isEmpty,
             ("secret", .userinfo) where !argument.isEmpty,
             ("secret", .secret) where !argument.isEmpty:
-            return secretVariable(argument, refuse).map { .text($0) }
+            return secretVariable(argument, at: node, refuse).map { .text($0) }
         case ("env", _) where !argument.isEmpty:
-            return environmentValue(argument, refuse: refuse).map { .text($0) }
+            guard let value = environmentValue(argument, at: node, refuse: refuse) else {
+                return nil
+            }
+            note(drawn: value, for: reference.shownName, at: node.place)
+            return .text(value)
         case ("file", .userinfo) where !argument.isEmpty:
             return secretFile(argument, at: node, refuse: refuse).map { .text($0.text) }
         case ("file", .secret) where !argument.isEmpty:
@@ -207,13 +217,13 @@ extension DecodingContext {
                 "only a credential itself comes from a file"
             )
         case ("secret", .step) where !argument.isEmpty:
-            return secretVariable(argument, refuse).map { .secret($0) }
+            return secretVariable(argument, at: node, refuse).map { .secret($0) }
         case ("file", .step) where !argument.isEmpty:
             return secretFile(argument, at: node, refuse: refuse).map { .secret($0.text) }
         case ("token", .step) where !argument.isEmpty:
-            guard tokenNames.contains(argument) else {
-                let near = nearest(to: argument, among: tokenNames)
-                let names = tokenNames.joined(separator: ", ")
+            guard knownTokens.contains(argument) else {
+                let near = near(argument, tokenNames)
+                let names = Self.names(tokenNames)
                 let known = names.isEmpty ? "define it under tokens:" : "defined: \(names)"
                 let hint = near.map { "did you mean \"\($0)\"?" } ?? known
                 refuse(.name, "unknown token \"\(argument)\"", hint)
@@ -285,11 +295,18 @@ extension DecodingContext {
     /// Resolves `N` or `N:-default` of a secret, which is hidden everywhere from now on.
     private func secretVariable(
         _ argument: String,
+        at node: YAMLNode,
         _ refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> String? {
         let placeholder = Self.placeholder("env", argument)
-        if surroundings.secrets == .named { return placeholder }
-        guard let text = environmentValue(argument, refuse: refuse) else { return nil }
+        switch surroundings.secrets {
+        case .named: return placeholder
+        case .unread:
+            note(unreadAt: node.place)
+            return placeholder
+        case .required, .available: break
+        }
+        guard let text = environmentValue(argument, at: node, refuse: refuse) else { return nil }
         // Pipelines set variables of secrets that they don't give to nothing.
         if text.isEmpty, surroundings.secrets == .available { return placeholder }
         if text != placeholder { add(secret: text) }
@@ -299,6 +316,7 @@ extension DecodingContext {
     /// Resolves `N` or `N:-default`; the default is for a variable that is unset or empty.
     private func environmentValue(
         _ argument: String,
+        at node: YAMLNode,
         refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> String? {
         var name = argument
@@ -306,6 +324,10 @@ extension DecodingContext {
         if let marker = argument.firstRange(of: ":-") {
             name = String(argument[..<marker.lowerBound])
             fallback = String(argument[marker.upperBound...])
+        }
+        if isUnread {
+            note(unreadAt: node.place)
+            return Self.placeholder("env", name)
         }
         let value = surroundings.environment[name]
         if let value, !value.isEmpty || fallback == nil { return value }
@@ -337,7 +359,10 @@ extension DecodingContext {
         refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> (path: String, text: String)? {
         guard let path = path(name, at: node) else { return nil }
-        guard surroundings.secrets == .required else { return (path, secretAtHand(path)) }
+        guard surroundings.secrets == .required else {
+            note(unreadAt: node.place)
+            return (path, secretAtHand(path))
+        }
         let contents: FileContents
         do {
             contents = try surroundings.readFile(path)

@@ -64,6 +64,13 @@ extension DecodingContext {
             let hint = isFolder ? "mkdir -p \(path)" : "requests get 502 until it is there"
             warning(.file, message, at: node, hint: hint)
         }
+        // Below the folder, the kernel keeps to it; nobody else may choose which folder it is.
+        for standing in surroundings.openDirectories(path) {
+            let message =
+                "others could have lupin answer with another \(entry.key): "
+                + "they can change the directory \(standing.path)"
+            error(.file, message, at: node, hint: "chmod go-w \(standing.path), or move it")
+        }
         return isFolder ? .folder(path) : .file(path)
     }
 

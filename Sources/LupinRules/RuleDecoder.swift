@@ -51,7 +51,7 @@ struct RuleDecoder {
 
     private func firstColumn(ofLine number: Int) -> Int {
         guard let line = context.source.line(number) else { return 1 }
-        let blank = line.prefix { " -\t".unicodeScalars.contains($0) }
+        let blank = line.prefix(200).prefix { " -\t".unicodeScalars.contains($0) }
         return blank.count + 1
     }
 
@@ -87,6 +87,7 @@ struct RuleDecoder {
             let name = context.text(entry.value, expected: "a name", example: "packages")
         {
             rule.name = name
+            context.demandHarmless(name, at: entry.value)
             if let first = lines[name] {
                 let message = "two rules are called \"\(name)\""
                 context.error(.duplicate, message, at: entry.value, hint: "first on line \(first)")

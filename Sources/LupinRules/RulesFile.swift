@@ -12,6 +12,8 @@ package struct LoadResult: Sendable {
     package var warnings: [Diagnostic]
     /// The paths of the host lists that the file names, even when it has errors.
     package var files: [String] = []
+    /// How many files and values of variables the file refers to that were not read.
+    package var unreadReferences = 0
     /// The readable settings of `admin`, even after errors, to reach a running lupin.
     package var admin = AdminSettings()
 }
@@ -48,12 +50,18 @@ package enum RulesFile {
             home: home ?? FileAccess.home(environment),
             directory: directory(of: path),
             standings: [contents.standing].compactMap { $0 }
-                + FileAccess.standings(ofDirectoriesOf: path),
+                + FileAccess.openDirectories(onTheWayTo: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
         surroundings.secrets = secrets
-        surroundings.isDirectory = FileAccess.isDirectory
-        surroundings.isFile = FileAccess.isFile
+        if secrets == .unread {
+            surroundings.environment = [:]
+            surroundings.readFile = { _ throws(FileProblem) in throw FileProblem("it is not read") }
+        } else {
+            surroundings.isDirectory = FileAccess.isDirectory
+            surroundings.isFile = FileAccess.isFile
+            surroundings.openDirectories = FileAccess.openDirectories
+        }
         return decode(bytes: text ?? contents.bytes, fileName: path, surroundings: surroundings)
     }
 
@@ -121,6 +129,7 @@ package enum RulesFile {
                 rules = RuleSet(decoder.rules(rulesNode))
                 if context.errors.isEmpty { decoder.warnOfShadows(in: rules) }
             }
+            FileGuard(context: context).check(settings, rules.rules, in: entries ?? [])
             if context.errors.isEmpty {
                 TrustDecoder(context: context).warnOfUnused(trust, by: rules.rules)
                 RetryDecoder(context: context).warnOfUnused(retry, by: rules.rules)
@@ -150,6 +159,7 @@ package enum RulesFile {
             errors: errors,
             warnings: context.concealed(context.warnings).sortedByPosition(),
             files: context.files,
+            unreadReferences: context.unreadReferences,
             admin: settings.admin
         )
     }
@@ -244,12 +254,13 @@ struct ContentHash {
 /// Which files are read for a configuration.
 private final class FilesRead {
     private(set) var paths: [String] = []
+    private var known: Set<String> = []
 
     /// The same surroundings, whose reads are noted.
     func noting(_ surroundings: Surroundings) -> Surroundings {
         var noting = surroundings
         noting.readFile = { [self] path throws(FileProblem) in
-            if !paths.contains(path) { paths.append(path) }
+            if known.insert(path).inserted { paths.append(path) }
             return try surroundings.readFile(path)
         }
         return noting

@@ -1,6 +1,8 @@
 // The text of a rules file as its author sees it: lines, columns, and the length of the value at a
 // place, for carets below it.
 
+import LupinCore
+
 /// A place in the file as libyaml counts it: lines from 1, columns from 1 in Unicode scalars.
 package struct Place: Sendable, Equatable, Hashable {
     package var line: Int
@@ -104,20 +106,23 @@ struct SourceFile: Sendable {
 
 extension SourceFile {
     /// Creates a diagnostic at `place`, with carets below `count` scalars; nil measures the value.
+    ///
+    /// Without `showsLine` it costs next to nothing.
     func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
         at place: Place,
         count: Int? = nil,
         value: String? = nil,
-        hint: String? = nil
+        hint: String? = nil,
+        showsLine: Bool = true
     ) -> Diagnostic {
-        guard let line = line(place.line) else {
+        guard let line = line(place.line), showsLine else {
             return Diagnostic(
                 code: code,
                 message: SourceFile.printable(message),
                 hint: hint.map(SourceFile.printable),
-                file: name,
+                file: SourceFile.printable(name),
                 line: place.line > 0 ? place.line : 0,
                 column: place.line > 0 ? max(1, place.column) : 0,
                 excerpt: "",
@@ -125,35 +130,72 @@ extension SourceFile {
                 caretCount: 0
             )
         }
-        // The column for users counts characters; libyaml counts scalars. Tabs become single spaces
-        // in the excerpt, to keep the carets aligned.
-        let indentation = line.prefix { $0 == " " || $0 == "\t" }.count
-        let before = max(0, place.column - 1)
-        let shownStart = min(indentation, before)
+        let window = window(of: line, at: place)
+        // The column for users counts characters; libyaml counts scalars.
+        let column =
+            place.column > SourceFile.windowScalars
+            ? place.column : characters(line.prefix(max(0, place.column - 1))) + 1
         let length = count ?? extent(at: place, value: value)
-        let visible = line.dropFirst(shownStart)
-        let prefix = characters(visible.prefix(before - shownStart))
-        let marked = characters(visible.dropFirst(before - shownStart).prefix(length))
-        var excerpt = String(
-            String.UnicodeScalarView(SourceFile.masked(visible.map(SourceFile.printable)))
-        )
+        let marked = characters(window.shown.dropFirst(window.before).prefix(length))
+        let lead = window.isCut ? "…" : ""
+        // Tabs become single spaces in the excerpt, to keep the carets aligned.
+        var excerpt =
+            lead + String(String.UnicodeScalarView(window.shown.map(SourceFile.printable)))
+        if window.hasMore { excerpt += "…" }
         while excerpt.last == " " { excerpt.removeLast() }
         return Diagnostic(
             code: code,
             message: SourceFile.printable(message),
             hint: hint.map(SourceFile.printable),
-            file: name,
+            file: SourceFile.printable(name),
             line: place.line,
-            column: characters(line.prefix(before)) + 1,
+            column: column,
             excerpt: excerpt,
-            caretOffset: prefix,
-            caretCount: max(1, marked)
+            caretOffset: lead.count + characters(window.shown.prefix(window.before)),
+            caretCount: max(1, marked),
+            isCut: window.isCut || window.hasMore
+        )
+    }
+
+    /// The part of a line that a problem shows: a problem costs no more on a long line than on a
+    /// short one, however many there are.
+    private struct Window {
+        var shown: Substring.UnicodeScalarView
+        /// The scalars in front of the place.
+        var before: Int
+        /// Whether something before it, besides blanks, or behind it is left out.
+        var isCut: Bool
+        var hasMore: Bool
+    }
+
+    /// The scalars of a window, and those of it before the place.
+    private static let windowScalars = 200
+    private static let windowLead = 80
+    /// A password that begins this far before a window is masked in it.
+    private static let urlScalars = 512
+
+    private func window(of line: Substring.UnicodeScalarView, at place: Place) -> Window {
+        let before = max(0, place.column - 1)
+        let blank = line.prefix(SourceFile.windowScalars).prefix { $0 == " " || $0 == "\t" }.count
+        let isCut = before >= SourceFile.windowScalars
+        let start = isCut ? before - SourceFile.windowLead : min(blank, before)
+        let from = max(0, start - SourceFile.urlScalars)
+        let end = start + SourceFile.windowScalars
+        let around = rest(at: Place(line: place.line, column: from + 1))
+            .prefix(end - from + SourceFile.urlScalars)
+        let masked = SourceFile.masked(Array(around))
+        let shown = masked.dropFirst(start - from).prefix(SourceFile.windowScalars)
+        return Window(
+            shown: Substring(String(String.UnicodeScalarView(shown))).unicodeScalars,
+            before: before - start,
+            isCut: isCut,
+            hasMore: masked.count > end - from
         )
     }
 
     /// The number of scalars of the value or key at `place`, on its line.
     private func extent(at place: Place, value: String?) -> Int {
-        let rest = rest(at: place)
+        let rest = rest(at: place).prefix(SourceFile.windowScalars)
         guard let first = rest.first else { return 1 }
         switch first {
         case "\"", "'":
@@ -244,8 +286,8 @@ extension SourceFile {
         String(String.UnicodeScalarView(text.unicodeScalars.map(printable)))
     }
 
-    /// Replaces control characters, which must not reach a terminal.
+    /// Replaces characters that must not reach a terminal, one by one, to keep carets aligned.
     private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        scalar == "\t" ? " " : scalar.value < 0x20 || scalar.value == 0x7F ? "\u{FFFD}" : scalar
+        scalar == "\t" ? " " : LogText.isHarmful(scalar) ? "\u{FFFD}" : scalar
     }
 }

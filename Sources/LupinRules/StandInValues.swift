@@ -69,18 +69,19 @@ extension DecodingContext {
 
     /// Decodes names of tokens; those with a problem are left out.
     private func standInTokens(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> [String] {
-        let names = items(node).compactMap { standInToken($0, tokens) }
-        return names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        var known: Set<String> = []
+        return items(node).compactMap { standInToken($0, tokens) }
+            .filter { known.insert($0).inserted }
     }
 
     private func standInToken(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> String? {
         guard let name = text(node, expected: "the name of a token", example: "github") else {
             return nil
         }
-        guard tokenNames.contains(name) else {
+        guard knownTokens.contains(name) else {
             return undefinedName(node, name, of: "token", defined: tokenNames)
         }
-        if case .digest = tokens.first(where: { $0.name == name })?.source {
+        if digestTokens(tokens).contains(name) {
             let message = "\"\(name)\" has no stand-in: a password for Digest is never sent"
             return refuse(.type, message, at: node, hint: "write auth: \(name) in a rule")
         }
@@ -88,6 +89,17 @@ extension DecodingContext {
     }
 
     private func isVariable(_ entry: YAMLNode.Entry) -> Bool {
+        guard demandVariableName(entry) else { return false }
+        if ChildVariables.all.contains(entry.key) {
+            let message = "lupin exec sets \(entry.key) itself"
+            error(.key, message, at: entry, hint: "choose another name")
+            return false
+        }
+        return true
+    }
+
+    /// Reports a key that is no name of a variable.
+    func demandVariableName(_ entry: YAMLNode.Entry) -> Bool {
         let name = entry.key
         let isName =
             name.utf8.first.map { !$0.isASCIIDigit } ?? false
@@ -95,13 +107,8 @@ extension DecodingContext {
         if !isName {
             let hint = "letters, digits and _, and no digit first"
             error(.key, "\"\(name)\" is no name of a variable", at: entry, hint: hint)
-            return false
         }
-        if ChildVariables.all.contains(name) {
-            error(.key, "lupin exec sets \(name) itself", at: entry, hint: "choose another name")
-            return false
-        }
-        return true
+        return isName
     }
 }
 

@@ -84,7 +84,7 @@ struct StepDecoder {
     private func auth(_ node: YAMLNode) -> RequestStep? {
         guard let name = context.text(node, expected: "the name of a token", example: "github")
         else { return nil }
-        guard context.tokenNames.contains(name) else {
+        guard context.knownTokens.contains(name) else {
             return context.undefinedName(node, name, of: "token", defined: context.tokenNames)
         }
         return .auth(token: name)

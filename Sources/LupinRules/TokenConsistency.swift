@@ -10,8 +10,9 @@ struct TokenConsistency {
 
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
         for (rule, entries) in rules {
-            for token in tokens where rule.names(token.name) {
+            for token in rule.tokenNames.compactMap({ known[$0] }) {
                 let key = rule.standIns.contains(token.name) ? RuleKey.standIns : .request
                 guard let entry = entries.first(where: { $0.key == key.rawValue }) else {
                     continue
@@ -73,7 +74,8 @@ struct TokenConsistency {
 
     private func warnOfUnused(_ rules: [Rule]) {
         guard context.errors.isEmpty else { return }
-        for token in tokens where !rules.contains(where: { $0.names(token.name) }) {
+        let used = Set(rules.flatMap(\.tokenNames))
+        for token in tokens where !used.contains(token.name) {
             context.warning(
                 .name,
                 "the token \"\(token.name)\" is used by no rule",
@@ -85,6 +87,6 @@ struct TokenConsistency {
 
     private func firstColumn(ofLine number: Int) -> Int {
         guard let line = context.source.line(number) else { return 1 }
-        return line.prefix { " \t".unicodeScalars.contains($0) }.count + 1
+        return line.prefix(200).prefix { " \t".unicodeScalars.contains($0) }.count + 1
     }
 }

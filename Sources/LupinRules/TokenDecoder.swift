@@ -5,7 +5,7 @@ import LupinCore
 struct TokenDecoder {
     private static let sources = ["bearer", "basic", "digest", "command", "oauth2"]
     /// Keys that are only valid with `command`.
-    private static let companions = ["every", "timeout"]
+    private static let companions = ["every", "timeout", "env"]
     private static let options = [
         "header", "hosts", "plain_http", "refresh", "on_missing", "stand_in",
     ]
@@ -183,18 +183,6 @@ struct TokenDecoder {
             return keys.first { $0.key == "command" }
         }
         guard let command = commands.first else { return }
-        for standing in context.surroundings.standings {
-            let what = standing.isDirectory ? "the directory \(standing.path)" : standing.path
-            let reason = "\"command\" runs programs, and "
-            if !standing.isOwnedByUserOrRoot {
-                let message = reason + "\(what) belongs to another user"
-                let hint = "it must be yours or root's: chown it"
-                context.error(.file, message, at: command, hint: hint)
-            }
-            if standing.isWritableByOthers {
-                let message = reason + "others can write to \(what)"
-                context.error(.file, message, at: command, hint: "chmod go-w \(standing.path)")
-            }
-        }
+        context.refuseOpenFile("\"command\" runs programs", at: command)
     }
 }

@@ -181,7 +181,9 @@ extension DecodingContext {
         var isComplete = true
         let items = items(entry.value)
         for (index, item) in items.enumerated() {
-            guard var word = settledText(item, expected: "a word", example: example) else {
+            guard holdsNoSecret(item),
+                var word = settledText(item, expected: "a word", example: example)
+            else {
                 isComplete = false
                 continue
             }
@@ -205,8 +207,10 @@ extension DecodingContext {
         }
         var every: Duration?? = .some(nil)
         var timeout: Duration? = .seconds(5)
+        var variables: [CommandSource.Variable]? = []
         for companion in entries {
             switch companion.key {
+            case "env": variables = self.variables(companion)
             case "every":
                 every = time(companion, in: 1000...7 * 86_400_000, or: "none", example: "10m")
             case "timeout":
@@ -214,11 +218,48 @@ extension DecodingContext {
             default: break
             }
         }
-        guard isComplete, !words.isEmpty, let every, let timeout else { return nil }
+        guard isComplete, !words.isEmpty, let every, let timeout, let variables else { return nil }
         var command = CommandSource(arguments: words)
+        command.variables = variables
         command.every = every
         command.timeout = timeout
         return command
+    }
+
+    /// Reports a reference in a word of a command: every user sees the arguments of programs.
+    private func holdsNoSecret(_ node: YAMLNode) -> Bool {
+        for piece in ValuePiece.pieces(of: node.scalarText ?? "") {
+            guard case .reference(let kind, let name?, let offset, let count) = piece,
+                ["env", "secret", "file", "token"].contains(kind)
+            else { continue }
+            error(
+                .type,
+                "every user of the machine sees the arguments of a program",
+                in: node,
+                offset: offset,
+                count: count,
+                hint: "write env: {NAME: \"${\(kind == "token" ? "secret" : kind):\(name)}\"} "
+                    + "beside command; the program finds it in $NAME"
+            )
+            return false
+        }
+        return true
+    }
+
+    /// Decodes `env:` beside a command; returns nil after reporting a problem.
+    private func variables(_ entry: YAMLNode.Entry) -> [CommandSource.Variable]? {
+        let example = "env: {VAULT_TOKEN: \"${secret:VAULT_TOKEN}\"}"
+        guard let entries = entries(entry.value, of: "names and values", example: example) else {
+            return nil
+        }
+        var variables: [CommandSource.Variable] = []
+        for part in entries {
+            guard demandVariableName(part),
+                let value = secretText(part.value, "a value", mayBeEmpty: true)
+            else { return nil }
+            variables.append(CommandSource.Variable(name: part.key, value: value))
+        }
+        return variables
     }
 
     // MARK: Field

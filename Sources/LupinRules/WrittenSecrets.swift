@@ -11,7 +11,7 @@ struct WrittenSecrets {
 
     init(_ settings: RedactionSettings) {
         redactor = Redactor(settings: settings, secrets: [], digest: { _ in 0 })
-        parameters = NameSet(Redactor.hiddenParameters + settings.query)
+        parameters = NameSet(SecretNames.parameters + settings.query, readsParts: true)
     }
 
     /// The position of a value.
@@ -72,6 +72,7 @@ struct WrittenSecrets {
             switch entry.key {
             case "bearer", "password", "secret", "refresh_token", "value", "token": return .secret
             case "params": return .secret
+            case "env" where isMap: return .secret
             default: return .credentials
             }
         case .anywhere: break

@@ -331,13 +331,16 @@ struct DiskContents {
         return true
     }
 
+    /// Removes entries; with `isErasing`, so that no file keeps anything of them.
     @discardableResult
-    mutating func remove(_ ids: [Int64]) -> Int {
+    mutating func remove(_ ids: [Int64], isErasing: Bool = false) -> Int {
         guard index != nil, !ids.isEmpty else { return 0 }
         touches.remove(ids)
         var rows: [IndexRow] = []
         do throws(DiskProblem) {
-            rows = try withIndex { index throws(DiskProblem) in try index.remove(ids) }
+            rows = try withIndex { index throws(DiskProblem) in
+                try isErasing ? index.erase(ids) : index.remove(ids)
+            }
         } catch {
             note(error)
             // A full disk has no space to record the removal of a row either. Without its body an

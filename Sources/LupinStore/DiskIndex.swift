@@ -199,7 +199,30 @@ struct DiskIndex {
     }
 
     func removeAll() throws(DiskProblem) {
-        try change { db in try db.execute("DELETE FROM entry") }
+        try erasing { () throws(DiskProblem) in
+            try change { db in try db.execute("DELETE FROM entry") }
+        }
+    }
+
+    /// Removes entries so that no file keeps anything of their rows.
+    ///
+    /// Free pages and the journal keep it otherwise; where entries only make room, that would not
+    /// be worth its price.
+    func erase(_ ids: [Int64]) throws(DiskProblem) -> [IndexRow] {
+        try erasing { () throws(DiskProblem) in try remove(ids) }
+    }
+
+    private func erasing<Value>(
+        _ work: () throws(DiskProblem) -> Value
+    ) throws(DiskProblem) -> Value {
+        do { try database.execute("PRAGMA secure_delete = ON") } catch {
+            throw DiskProblem(index: error)
+        }
+        defer {
+            try? database.execute("PRAGMA secure_delete = FAST")
+            try? database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        return try work()
     }
 
     /// Removes the least recently used entries, until the given bytes or rows are removed.

@@ -178,6 +178,12 @@ package final class DiskStore: Sendable {
     @discardableResult
     package func remove(_ ids: [Int64]) -> Int { contents.withLock { $0.remove(ids) } }
 
+    /// Removes entries, and all that the files of the index keep of them.
+    /// - Returns: How many of them existed.
+    package func erase(_ ids: [Int64]) -> Int {
+        contents.withLock { $0.remove(ids, isErasing: true) }
+    }
+
     /// Removes all entries of a URL, with any key.
     /// - Returns: How many there were.
     @discardableResult

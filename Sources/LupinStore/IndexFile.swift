@@ -36,6 +36,7 @@ enum IndexFile {
         PRAGMA journal_mode = WAL;
         PRAGMA synchronous = NORMAL;
         PRAGMA journal_size_limit = 8388608;
+        PRAGMA secure_delete = FAST;
         """
 
     /// Times are microseconds since 1970; `bytes` is that of `DiskEntry`.

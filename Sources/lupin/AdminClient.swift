@@ -22,7 +22,8 @@ struct AdminReply {
     /// The reason for which a request was refused, as a sentence.
     var sentence: String {
         struct Refusal: Decodable { var error: String }
-        return decoded(as: Refusal.self)?.error ?? "it answered with status \(status)"
+        return (decoded(as: Refusal.self)?.error).map { LogText.plain($0) }
+            ?? "it answered with status \(status)"
     }
 }
 
@@ -279,7 +280,7 @@ extension AdminReply {
             return .failure
         }
         if asJSON {
-            print(String(decoding: body, as: UTF8.self), terminator: "")
+            StandardOutput.print(code: String(decoding: body, as: UTF8.self), terminator: "")
         } else {
             tell(value)
         }

@@ -49,7 +49,7 @@ struct ArchiveShowCommand: ParsableCommand {
             StandardError.print("lupin: \(error.message)")
             throw ExitCode.failure
         }
-        print(url)
+        StandardOutput.print(url)
         if isPrinted { return }
         guard let socket = try? place.client().path else { return }
         BrowserOpening.open(url, beside: socket, before)

@@ -21,12 +21,14 @@ struct AuthorityCreateCommand: ParsableCommand {
         let files = try options.files()
         let authority = try files.forCommand()
         if authority.isNew {
-            print("made \(authority.certificate.subjectText)")
-            print("certificate \(files.certificate)")
-            print("key         \(files.key)")
-            print("No tool trusts it yet: see `lupin ca install`, or use `lupin exec`.")
+            StandardOutput.print("made \(authority.certificate.subjectText)")
+            StandardOutput.print("certificate \(files.certificate)")
+            StandardOutput.print("key         \(files.key)")
+            StandardOutput.print(
+                "No tool trusts it yet: see `lupin ca install`, or use `lupin exec`."
+            )
         } else {
-            print("kept the CA that is there: \(files.certificate)")
+            StandardOutput.print("kept the CA that is there: \(files.certificate)")
         }
     }
 }

@@ -71,8 +71,8 @@ struct AuthorityExportCommand: ParsableCommand {
         guard form == .pem || !Terminal.isStandardOutput else {
             throw ValidationError("\(form.rawValue) is no text for a terminal; use --out")
         }
-        var file = try AppendFile(.standardOutput)
-        if let error = file.write(bytes.span, mayWait: { true }).error {
+        var output = try StandardOutput()
+        if let error = output.error(writing: bytes) {
             throw CommandFailure("cannot write: \(error.message)")
         }
     }

@@ -31,17 +31,17 @@ struct AuthorityInstallCommand: ParsableCommand {
     func run() throws {
         let files = try options.files()
         if dryRun, files.storedCertificate == nil {
-            print("would make a CA first: \(files.certificate)")
+            StandardOutput.print("would make a CA first: \(files.certificate)")
             return
         }
         let authority = try files.forCommand()
-        if authority.isNew { print("made the CA \(files.certificate)") }
+        if authority.isNew { StandardOutput.print("made the CA \(files.certificate)") }
         let mark = AuthorityMark(authority.certificate)
         if !dryRun { try InstalledAuthorities(stores.surroundings).add(mark) }
         var isComplete = true
         for store in stores.stores(isDryRun: dryRun) {
             for report in store.install(mark, authority.certificate, from: files.certificate) {
-                print(report.text(isDryRun: dryRun))
+                StandardOutput.print(report.text(isDryRun: dryRun))
                 if report.isUnfinished { isComplete = false }
             }
         }

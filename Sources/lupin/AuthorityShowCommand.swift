@@ -30,7 +30,7 @@ struct AuthorityShowCommand: ParsableCommand {
         guard let certificate = files.storedCertificate else {
             throw CommandFailure("\(files.certificate) holds no readable certificate")
         }
-        print(
+        StandardOutput.print(
             """
             certificate  \(files.certificate)
             key          \(files.key)
@@ -47,7 +47,7 @@ struct AuthorityShowCommand: ParsableCommand {
         for store in stores.stores(isDryRun: true) { places += store.places(of: mark) }
         if places.isEmpty { places = ["nowhere; see `lupin ca install`"] }
         for (i, place) in places.enumerated() {
-            print("\(i == 0 ? "installed in " : "             ")\(place)")
+            StandardOutput.print("\(i == 0 ? "installed in " : "             ")\(place)")
         }
         do throws(AuthorityFailure) {
             _ = try files.load(now: now)

@@ -41,7 +41,7 @@ struct AuthorityUninstallCommand: ParsableCommand {
             }
         }
         guard !marks.isEmpty else {
-            print("nothing was installed")
+            StandardOutput.print("nothing was installed")
             return
         }
         var isComplete = true
@@ -50,13 +50,13 @@ struct AuthorityUninstallCommand: ParsableCommand {
         for store in stores.storesToClear(isDryRun: dryRun) {
             for report in store.uninstall(marks) {
                 isFound = true
-                print(report.text(isDryRun: dryRun))
+                StandardOutput.print(report.text(isDryRun: dryRun))
                 if report.isUnfinished { isComplete = false }
                 // A store that can't be read may still hold it.
                 if case .skipped = report.outcome { isCertain = false }
             }
         }
-        if !isFound { print("the CA is in none of the stores") }
+        if !isFound { StandardOutput.print("the CA is in none of the stores") }
         if !isComplete { throw ExitCode.failure }
         // When some stores are left out, they may still hold it.
         if !dryRun, isCertain { try ledger.remove(marks) }

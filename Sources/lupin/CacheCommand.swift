@@ -54,7 +54,7 @@ struct CacheStatsCommand: ParsableCommand {
 
     func run() throws {
         try place.ask("GET", "/v1/cache") { [json] reply in
-            reply.tell(asJSON: json, as: CacheFigures.self) { print($0.text) }
+            reply.tell(asJSON: json, as: CacheFigures.self) { StandardOutput.print($0.text) }
         }
     }
 }
@@ -97,7 +97,7 @@ struct CacheListCommand: ParsableCommand {
         let match = pattern.map { [(name: "match", value: $0)] } ?? []
         let query = FormText.encode(match + [(name: "limit", value: "\(limit)")])
         try place.ask("GET", "/v1/cache/responses?\(query)") { [json] reply in
-            reply.tell(asJSON: json, as: StoredResponses.self) { print($0.list) }
+            reply.tell(asJSON: json, as: StoredResponses.self) { StandardOutput.print($0.list) }
         }
     }
 }
@@ -132,7 +132,7 @@ struct CacheShowCommand: ParsableCommand {
     func run() throws {
         let query = FormText.encode([(name: "url", value: url)])
         try place.ask("GET", "/v1/cache/responses?\(query)") { [json] reply in
-            reply.tell(asJSON: json, as: StoredResponses.self) { print($0.details) }
+            reply.tell(asJSON: json, as: StoredResponses.self) { StandardOutput.print($0.details) }
         }
     }
 }
@@ -168,7 +168,7 @@ struct CachePurgeCommand: ParsableCommand {
     func run() throws {
         let query = FormText.encode([(name: "match", value: pattern)])
         try place.ask("DELETE", "/v1/cache/responses?\(query)") { reply in
-            reply.tell(asJSON: false, as: DroppedResponses.self) { print($0.text) }
+            reply.tell(asJSON: false, as: DroppedResponses.self) { StandardOutput.print($0.text) }
         }
     }
 }
@@ -184,7 +184,7 @@ struct CacheClearCommand: ParsableCommand {
 
     func run() throws {
         try place.ask("DELETE", "/v1/cache") { reply in
-            reply.tell(asJSON: false, as: DroppedResponses.self) { print($0.text) }
+            reply.tell(asJSON: false, as: DroppedResponses.self) { StandardOutput.print($0.text) }
         }
     }
 }

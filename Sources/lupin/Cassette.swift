@@ -8,6 +8,8 @@ import LupinProxy
 final class Cassette: Sendable {
     /// The file of the tape.
     private let path: String
+    /// Where the tape is written, opened before the command could change the way there.
+    private let place: (folder: HeldFolder, name: String)?
     /// What is played; nil while recording.
     let deck: TapeDeck?
     /// Where exchanges are kept until the tape is written; nil while playing.
@@ -19,10 +21,12 @@ final class Cassette: Sendable {
         self.path = path
         deck = nil
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
         // Known before the command has run, which may take long.
-        guard PublicFile.exists(parent), PublicFile.mayWrite(to: parent) else {
-            throw Self.failure("cannot write a tape to \(parent)")
-        }
+        guard !name.isEmpty, PublicFile.mayWrite(to: parent),
+            let opened = try? HeldFolder(parent)
+        else { throw Self.failure("cannot write a tape to \(parent)") }
+        place = (folder: opened, name: name)
         do throws(SystemError) {
             folder = try RecordingFolder(in: UserFolder.temporary(LocatedRules.environment))
         } catch {
@@ -35,6 +39,7 @@ final class Cassette: Sendable {
     init(playing path: String, _ settings: TapeSettings) throws {
         self.path = path
         folder = nil
+        place = nil
         do {
             let content = try FileContent(path: path, bytesMax: ArchiveReader.bytesMax)
             deck = TapeDeck(try Tape(content.bytes.span, settings))
@@ -62,7 +67,7 @@ final class Cassette: Sendable {
             }
             return code
         }
-        guard let folder else { return code }
+        guard let folder, let place else { return code }
         let recording: TapeRecording
         do throws(ArchiveProblem) {
             recording = try TapeRecording(from: folder.path, version: VersionText.lupin)
@@ -70,7 +75,7 @@ final class Cassette: Sendable {
             return failed("the tape \(path) was not written: \(error.sentence)", code)
         }
         do throws(SystemError) {
-            try WholeFile.write(recording.archive, to: path)
+            try WholeFile.write(recording.archive, to: "\(place.folder.path)/\(place.name)")
         } catch {
             return failed("the tape \(path) was not written: \(error.message)", code)
         }

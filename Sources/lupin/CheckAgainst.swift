@@ -27,7 +27,7 @@ struct CheckAgainst {
         lines.tellBroken()
         var output = try StandardOutput()
         let text = isJSON ? json(report) : text(report, rehearsal.notes)
-        if let error = output.error(writing: Array(text.utf8)) {
+        if let error = output.error(writing: text) {
             StandardError.print("lupin: cannot write the report: \(error.message)")
             throw ExitCode.failure
         }

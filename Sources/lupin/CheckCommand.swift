@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRules
 
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +19,12 @@ struct CheckCommand: ParsableCommand {
               lupin check try.yaml && lupin serve --rules try.yaml
               lupin check try.yaml --against lupin.jsonl
               lupin check try.yaml --against lupin.jsonl --since 1d 'host:*.acme.dev'
+
+            A file that is named and lies elsewhere than lupin serve looks for it may be somebody \
+            else's: of other files and of variables only the form is checked, and none is read. \
+            With --trusted, or if LUPIN_RULES names it, all is read; with --untrusted nothing is.
+
+              lupin check --untrusted download.yaml
 
             A file can be as small as this:
 
@@ -50,6 +57,12 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "Tell every group of exchanges, also what would be as before.")
     var all = false
 
+    @Flag(help: "Read no other file and no variable: the rules file may be somebody else's.")
+    var untrusted = false
+
+    @Flag(help: "Read all that the rules file refers to, as lupin serve does, wherever it lies.")
+    var trusted = false
+
     @Option(rulesFile: "The rules file, too, as other commands take it.")
     var rulesFile: String?
 
@@ -74,7 +87,17 @@ struct CheckCommand: ParsableCommand {
 
     private var filters: [String] { (isFileLeftOut ? file.map { [$0] } ?? [] : []) + words }
 
+    /// What is read besides the file.
+    private var reading: SecretReading {
+        if untrusted { return .unread }
+        if trusted { return .required }
+        return path.map { LocatedRules.isUsual($0) ? .required : .unread } ?? .required
+    }
+
     func validate() throws {
+        if trusted, untrusted {
+            throw ValidationError("--trusted and --untrusted exclude each other")
+        }
         guard !against.isEmpty else {
             if let word = rulesFile == nil ? words.first : file {
                 throw ValidationError("\"\(LogText.plain(word))\" is one word too many")
@@ -89,9 +112,9 @@ struct CheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard !against.isEmpty else { return try CheckReport.print(explicit: path) }
+        guard !against.isEmpty else { return try CheckReport.print(explicit: path, reading) }
         var run = CheckAgainst(
-            rules: try LocatedRules(explicit: path),
+            rules: try LocatedRules(explicit: path, secrets: reading),
             lines: RecordedLines(
                 logs: against,
                 filter: try ExchangeFilter(commandLine: filters, since: since)
@@ -106,10 +129,10 @@ struct CheckCommand: ParsableCommand {
 enum CheckReport {
     /// Checks a rules file, the given one or that of `lupin serve`, and prints the result.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
-    static func print(explicit file: String?) throws {
-        let rules = try LocatedRules(explicit: file)
+    static func print(explicit file: String?, _ reading: SecretReading = .required) throws {
+        let rules = try LocatedRules(explicit: file, secrets: reading)
         guard let path = rules.path else {
-            return Swift.print("there is no rules file: lupin runs with its defaults")
+            return StandardOutput.print("there is no rules file: lupin runs with its defaults")
         }
         if checksNamesOnly(rules.configuration) {
             StandardError.print(
@@ -120,8 +143,8 @@ enum CheckReport {
             )
         }
         let (count, warnings) = (rules.configuration.rules.rules.count, rules.warnings.count)
-        Swift.print(line(path, rules: count, warnings: warnings))
-        for line in answers(rules.configuration) { Swift.print(line) }
+        StandardOutput.print(line(path, rules: count, warnings: warnings))
+        for line in answers(rules.configuration) { StandardOutput.print(line) }
     }
 
     /// `lupin.yaml: ok, 12 rules, 1 warning`.

@@ -20,7 +20,7 @@ struct ChildRun: Sendable {
     let command: [String]
     let choice: Choice
     /// The configuration of the command's own proxy, whose port the kernel chooses.
-    let configuration: Configuration
+    var configuration: Configuration
     /// The addresses at which a running lupin may listen.
     let listeners: [ListenerSettings]
     let exceptions: ChildEnvironment.Exceptions

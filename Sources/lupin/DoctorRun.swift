@@ -89,7 +89,7 @@ struct DoctorRun: Sendable {
         await proxy.stop()
         folder.remove()
         let found = try report.get()
-        print(printsJSON ? found.json : found.table)
+        StandardOutput.print(printsJSON ? found.json : found.table)
         return found.findings.contains(where: \.hasFailed) ? .failure : .success
     }
 

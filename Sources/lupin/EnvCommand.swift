@@ -45,14 +45,14 @@ struct EnvCommand: ParsableCommand {
         if unset {
             let names = ChildVariables.proxy + ChildVariables.exceptions
             for name in names + (ca ? ChildVariables.trust : []) {
-                print(shell.unset(name))
+                StandardOutput.print(shell.unset(name))
             }
         } else {
-            for (name, value) in try variables() { print(shell.export(name, value)) }
+            for (name, value) in try variables() { StandardOutput.print(shell.export(name, value)) }
         }
         if Terminal.isStandardOutput {
             let command = "lupin env" + (ca ? " --ca" : "") + (unset ? " --unset" : "")
-            print("# to run these lines: \(shell.evaluation(of: command))")
+            StandardOutput.print("# to run these lines: \(shell.evaluation(of: command))")
         }
     }
 

@@ -267,15 +267,21 @@ struct ExecCommand: ParsableCommand {
 
     private func end(_ run: ChildRun) throws {
         var confined = run
+        var folders = HeldFolders()
         if confine {
             confined.confinement = ChildConfinement(
                 run.configuration,
                 hiding: hide,
                 isRedirecting: !noRedirect
             )
+            // Behind the list of what is hidden, which needs the names.
+            folders.hold(&confined.configuration)
         }
-        let whole = confined
-        let code = try ControlLoop.run { await whole.run(on: $0) }
+        let (whole, held) = (confined, folders)
+        let code = try ControlLoop.run { executor in
+            defer { withExtendedLifetime(held) {} }
+            return await whole.run(on: executor)
+        }
         if code != .success { throw code }
     }
 }

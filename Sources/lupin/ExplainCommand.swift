@@ -149,7 +149,7 @@ struct ExplainCommand: ParsableCommand {
         request.serverName = sni
         let bypasses = RunningBypass.all(socket: socket, rulesFile: rulesFile)
             .filter { $0.host == request.origin.hostAndPort }
-        print(
+        StandardOutput.print(
             try Self.text(
                 of: request,
                 nil,
@@ -171,7 +171,7 @@ struct ExplainCommand: ParsableCommand {
         isJSON: Bool,
         tellsAll: Bool
     ) throws -> String {
-        let rules = try LocatedRules.toLookAt(explicit: rulesFile, socket: socket)
+        let rules = try LocatedRules.toRead(explicit: rulesFile, socket: socket)
         let written = rules.path.map { _ in WrittenFile(of: rules.configuration) }
         var explanation = Explanation(request, rules.configuration, written, record: record)
         explanation.bypasses = bypasses
@@ -211,12 +211,12 @@ struct ExplainCommand: ParsableCommand {
         }
         guard let request = ExplainedRequest(exchange) else {
             // There is no request to match, but the exchange ended for a reason.
-            if !json { print(exchange.end.lines.joined(separator: "\n")) }
+            if !json { StandardOutput.print(exchange.end.lines.joined(separator: "\n")) }
             StandardError.print("lupin: the record does not tell its request")
             if json { throw ExitCode.failure }
             return
         }
-        print(
+        StandardOutput.print(
             try Self.text(
                 of: request,
                 exchange,

@@ -33,7 +33,8 @@ struct ExplainText {
         if explanation.isCacheAsked { lines += section("cache", explanation.cacheLines) }
         if explanation.record != nil { lines += section("record", explanation.recordLines) }
         lines += section("request", outcome)
-        return lines.joined(separator: "\n")
+        // A line break in a value must not look like a line of lupin's own.
+        return lines.map { $0.replacing("\n", with: "\\n") }.joined(separator: "\n")
     }
 
     /// Explains a past exchange, from its record and heads as JSON; nil when they can't be read.

@@ -72,7 +72,11 @@ struct Explanation {
     /// Formats fields; the values of sensitive ones are redacted.
     func shown(_ fields: [(name: String, value: String)]) -> [String] {
         return fields.map { name, value in
-            let isHidden = redactor.hides(field: name.utf8Span.span)
+            let isHidden = redactor.hides(
+                field: name.utf8Span.span,
+                value.utf8Span.span,
+                known: .other
+            )
             let shown = isHidden ? "REDACTED" : redactor.cleaned(value)
             return "\(name): \(shown.replacing("REDACTED.0000", with: "REDACTED"))"
         }

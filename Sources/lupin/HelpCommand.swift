@@ -26,21 +26,21 @@ struct HelpCommand: ParsableCommand {
 
     func run() throws {
         guard let first = names.first else {
-            print(Lupin.helpMessage())
-            print(Manual.contents(columns: Self.columns))
+            StandardOutput.print(Lupin.helpMessage())
+            StandardOutput.print(Manual.contents(columns: Self.columns))
             return
         }
         if let command = Self.command(names[...], below: Lupin.self) {
-            print(Lupin.helpMessage(for: command))
+            StandardOutput.print(Lupin.helpMessage(for: command))
             if let page = Manual.related(to: first) {
-                print("  See 'lupin help \(page.name)' for the page of the manual.")
+                StandardOutput.print("  See 'lupin help \(page.name)' for the page of the manual.")
             }
             return
         }
         guard names.count == 1, let page = Manual.page(first) else {
             throw ValidationError(Manual.unknown(names.joined(separator: " ")))
         }
-        print(PageText(page.text, columns: Self.columns).text)
+        StandardOutput.print(PageText(page.text, columns: Self.columns).text)
     }
 
     /// Returns the command at the path `names` below `parent`.

@@ -63,7 +63,7 @@ struct InspectCommand: ParsableCommand {
         let isPrinted = isPrinted
         try ask { inspector, loop async throws(AdminProblem) in
             let url = try await inspector.address(on: loop)
-            print(url)
+            StandardOutput.print(url)
             if !isPrinted { BrowserOpening.open(url, beside: inspector.client.path, before) }
         }
     }

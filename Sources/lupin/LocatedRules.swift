@@ -21,6 +21,25 @@ struct LocatedRules {
             ?? LocatedRules(explicit: running.rules.file, secrets: .named, tellsWarnings: false)
     }
 
+    /// Loads rules only to tell what they say, as `toLookAt` does.
+    ///
+    /// Of a file that is named and lies elsewhere than `lupin serve` looks for it, no other file
+    /// and no variable is read: it may be another user's, and have the command print them.
+    static func toRead(explicit: String?, socket: String? = nil) throws -> LocatedRules {
+        guard let explicit, !isUsual(explicit) else {
+            return try toLookAt(explicit: explicit, socket: socket)
+        }
+        return try LocatedRules(explicit: explicit, secrets: .unread, tellsWarnings: false)
+    }
+
+    /// Whether `lupin serve` would use the file, without its name.
+    static func isUsual(_ path: String) -> Bool {
+        guard let usual = RulesFile.locate(explicit: nil, environment: environment),
+            let target = PublicFile.target(of: path)
+        else { return false }
+        return target == PublicFile.target(of: usual)
+    }
+
     /// Loads the rules of a running lupin for what they say besides its address; the defaults stand
     /// in for what can't be loaded.
     static func toWork(with running: RunningStatus) -> LocatedRules {
@@ -108,17 +127,16 @@ struct LocatedRules {
         )
         let warnings = tellsWarnings ? result.warnings : []
         for list in [result.errors, warnings] where !list.isEmpty {
-            StandardError.print(Self.coloured(list.report()))
+            StandardError.print(problems: list)
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
+        if result.unreadReferences > 0 {
+            StandardError.print(
+                "\(path): note: what it refers to was not read: files and variables, at "
+                    + "\(result.unreadReferences) places; LUPIN_RULES=\(path) says that it is yours"
+            )
+        }
         self.init(path: path, configuration, warnings: result.warnings)
-    }
-
-    /// Colours warnings yellow on a terminal, to distinguish them from the errors that keep lupin
-    /// from starting.
-    private static func coloured(_ report: String) -> String {
-        guard Terminal.isStandardError, !LocatedLog.isColourRefused else { return report }
-        return report.replacing(": warning: ", with: ": \u{1B}[33mwarning:\u{1B}[0m ")
     }
 
     static var environment: [String: String] { ProcessOwner.environment }

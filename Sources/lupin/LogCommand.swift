@@ -83,7 +83,7 @@ struct LogCommand: ParsableCommand {
     }
 
     func run() throws {
-        if fields { return print(Self.fieldList) }
+        if fields { return StandardOutput.print(Self.fieldList) }
         let printer = try makePrinter()
         if let file = files.first {
             var log = LogFile(path: file, count: count, printer: printer)

@@ -28,25 +28,25 @@ struct LogFile {
                     printer.take(from: &input) { last?.take($0) }
                     continue
                 }
-                guard output.write(printer.take(from: &input)) else { return }
+                guard output.write(painted: printer.take(from: &input)) else { return }
                 continue
             }
             if let held = last.take() {
-                guard output.write(held.all) else { return }
+                guard output.write(painted: held.all) else { return }
             }
             // Standard input ends when its writer closes it; only a file can grow again.
             guard follows, path != "-" else { break }
             if tail.hasRotated {
                 while try tail.read(into: &input) {}
-                guard output.write(printer.take(from: &input)),
-                    output.write(printer.finish(&input))
+                guard output.write(painted: printer.take(from: &input)),
+                    output.write(painted: printer.finish(&input))
                 else { return }
                 try tail.reopen()
             } else {
                 TailedFile.pause(milliseconds: 200)
             }
         }
-        _ = output.write(printer.finish(&input))
+        _ = output.write(painted: printer.finish(&input))
     }
 }
 
@@ -64,19 +64,4 @@ private struct LastPieces {
     }
 
     var all: [UInt8] { pieces.suffix(count).flatMap { $0 } }
-}
-
-/// Writes whole pieces of text to standard output.
-struct StandardOutput: ~Copyable {
-    private var file: AppendFile
-
-    init() throws { file = try AppendFile(.standardOutput) }
-
-    /// Returns false when the reader has closed its end.
-    mutating func write(_ bytes: [UInt8]) -> Bool { error(writing: bytes) == nil }
-
-    /// Writes all of `bytes`; returns the error when that fails.
-    mutating func error(writing bytes: [UInt8]) -> SystemError? {
-        file.write(bytes.span) { true }.error
-    }
 }

@@ -32,6 +32,25 @@ struct Lupin: ParsableCommand {
         ],
         defaultSubcommand: ServeCommand.self
     )
+
+    /// As the argument parser would do it, but whatever it says about words and files of others
+    /// goes through the writers for terminals.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            let (code, message) = (exitCode(for: error), fullMessage(for: error))
+            if !message.isEmpty {
+                if code.isSuccess {
+                    StandardOutput.print(code: message)
+                } else {
+                    StandardError.print(message)
+                }
+            }
+            exit(withError: code)
+        }
+    }
 }
 
 extension ExitCode {

@@ -78,7 +78,7 @@ struct PinCommand: ParsableCommand {
             evidence: RevocationEvidence()
         )
         let report = PinReport(trust, host: host)
-        print(report.text)
+        StandardOutput.print(report.text)
         guard let problem = report.problem else { return .success }
         StandardError.print("Error: these certificates are not trusted: \(problem.sentence)")
         return .failure

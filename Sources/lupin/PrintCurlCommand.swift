@@ -99,7 +99,7 @@ struct PrintCurlCommand: ParsableCommand {
             let command =
                 adapted
                 ? try exchange.adaptedCommand(attempt: attempt) : try exchange.originalCommand()
-            print(command.text)
+            StandardOutput.print(command.text)
             return .success
         } catch {
             StandardError.print("lupin: \(error.message)")

@@ -33,7 +33,7 @@ struct ReloadCommand: ParsableCommand {
         struct Rejected: Decodable { var errors: [String] }
         if reply.isSuccess, let loaded = reply.decoded(as: Loaded.self) {
             for warning in loaded.warnings { StandardError.print(warning) }
-            print("rules \(loaded.version) loaded")
+            StandardOutput.print("rules \(loaded.version) loaded")
             return .success
         }
         if reply.status == 422, let rejected = reply.decoded(as: Rejected.self) {

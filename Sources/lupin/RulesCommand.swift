@@ -27,20 +27,20 @@ struct RulesCommand: ParsableCommand {
     var rulesFile: String?
 
     func run() throws {
-        let located = try LocatedRules.toLookAt(explicit: rulesFile)
+        let located = try LocatedRules.toRead(explicit: rulesFile)
         guard let path = located.path else {
             if effective {
-                print(WrittenFile.defaults.effectiveYAML, terminator: "")
+                StandardOutput.print(WrittenFile.defaults.effectiveYAML, terminator: "")
             } else {
-                print("there is no rules file: lupin runs with its defaults")
+                StandardOutput.print("there is no rules file: lupin runs with its defaults")
             }
             return
         }
         let written = WrittenFile(of: located.configuration)
         if effective {
-            print(written.effectiveYAML, terminator: "")
+            StandardOutput.print(written.effectiveYAML, terminator: "")
         } else {
-            print(RuleList.text(located.configuration.rules.rules, written, path))
+            StandardOutput.print(RuleList.text(located.configuration.rules.rules, written, path))
         }
     }
 }

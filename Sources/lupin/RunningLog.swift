@@ -19,9 +19,9 @@ struct RunningLog {
         guard let reply = try fetch(printer.filter, after: nil, limit: count) else { return false }
         var (lines, seen) = (reply.body, reply.lastID)
         var output = try StandardOutput()
-        guard output.write(printer.take(from: &lines)) else { return true }
+        guard output.write(painted: printer.take(from: &lines)) else { return true }
         guard follows else {
-            if !keepsJSON { _ = output.write(underWay(printer)) }
+            if !keepsJSON { _ = output.write(painted: underWay(printer)) }
             return true
         }
         while true {
@@ -31,7 +31,7 @@ struct RunningLog {
             }
             seen = reply.lastID ?? seen
             var more = reply.body
-            guard output.write(printer.take(from: &more)) else { return true }
+            guard output.write(painted: printer.take(from: &more)) else { return true }
         }
     }
 
@@ -88,6 +88,6 @@ struct LiveLine {
     var text: String {
         let place = LogText.plain(names.filter { !$0.isEmpty }.joined(separator: " "))
         let time = SummaryText.duration(elapsedMicroseconds)
-        return "… \(place): waiting \(time) for the \(phase)"
+        return "… \(place): waiting \(time) for the \(LogText.plain(phase))"
     }
 }

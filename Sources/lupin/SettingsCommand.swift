@@ -17,7 +17,7 @@ struct SettingsCommand: ParsableCommand {
             """ + SettingsPage.text
     )
 
-    func run() { print(SettingsPage.text) }
+    func run() { StandardOutput.print(SettingsPage.text) }
 }
 
 enum SettingsPage {

@@ -2,13 +2,24 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinRules
 
 enum StandardError {
-    /// Writes a text and a newline in one piece.
+    /// Writes a text and a newline in one piece; nothing in it can act on a terminal.
     ///
     /// When the reader takes nothing for a second the rest is dropped: a paused terminal must not
     /// block a worker.
-    static func print(_ text: String) {
+    static func print(_ text: String) { write(LogText.lines(text)) }
+
+    /// Prints problems of a rules file; on a terminal the word `warning` is yellow, to tell them
+    /// from the errors that keep lupin from starting.
+    static func print(problems: [Diagnostic]) {
+        let report = LogText.lines(problems.report())
+        guard Terminal.isStandardError, !LocatedLog.isColourRefused else { return write(report) }
+        write(report.replacing(": warning: ", with: ": \u{1B}[33mwarning:\u{1B}[0m "))
+    }
+
+    private static func write(_ text: String) {
         guard var file = try? AppendFile(.standardError) else { return }
         _ = file.write(Array("\(text)\n".utf8).span) { false }
     }

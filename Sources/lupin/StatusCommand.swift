@@ -23,7 +23,7 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         try place.ask("GET", "/v1/status") { [json] reply in
-            reply.tell(asJSON: json, as: RunningStatus.self) { print($0.text) }
+            reply.tell(asJSON: json, as: RunningStatus.self) { StandardOutput.print($0.text) }
         }
     }
 }

@@ -75,7 +75,7 @@ struct SuggestCommand: ParsableCommand {
             StandardError.print("lupin: warning: no exchange in the log counts")
         }
         var output = try StandardOutput()
-        if let error = output.error(writing: Array(AllowListText.text(of: seen).utf8)) {
+        if let error = output.error(writing: AllowListText.text(of: seen)) {
             StandardError.print("lupin: cannot write the rules: \(error.message)")
             throw ExitCode.failure
         }

@@ -79,7 +79,7 @@ struct TrustEvaluateCommand: ParsableCommand {
         let chainText = try TrustFile.content(chain)
         for file in roots where file != TrustFile.system { _ = try TrustFile.content(file) }
         let report = report(policy, chainText)
-        print(json ? report.json : report.text)
+        StandardOutput.print(json ? report.json : report.text)
         if !report.isTrusted { throw ExitCode.failure }
     }
 

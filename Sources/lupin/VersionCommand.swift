@@ -16,7 +16,7 @@ struct VersionCommand: ParsableCommand {
             """
     )
 
-    func run() { print(VersionText.line) }
+    func run() { StandardOutput.print(VersionText.line) }
 }
 
 enum VersionText {

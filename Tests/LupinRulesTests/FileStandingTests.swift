@@ -39,20 +39,17 @@ struct FileStandingTests {
             #expect(
                 try FileAccess.read(path).standing == FileStanding(path: path, isDirectory: false)
             )
-            for mode in [0o620, 0o602] {
-                try set(mode, path)
-                #expect(try FileAccess.read(path).standing?.isWritableByOthers == true)
-            }
+            try set(0o602, path)
+            #expect(try FileAccess.read(path).standing?.isWritableByOthers == true)
         }
     }
 
     @Test func `its directory is looked at, and that of a link's target`() throws {
         try withFolder { folder in
             let path = folder + "/lupin.yaml"
-            let plain = FileStanding(path: folder, isDirectory: true)
-            #expect(FileAccess.standings(ofDirectoriesOf: path) == [plain])
+            #expect(FileAccess.openDirectories(onTheWayTo: path) == [])
             try withFolder { other in
-                try set(0o770, other)
+                try set(0o777, other)
                 let link = folder + "/link.yaml"
                 try files.createSymbolicLink(
                     atPath: link,
@@ -60,13 +57,18 @@ struct FileStandingTests {
                 )
                 var open = FileStanding(path: other, isDirectory: true)
                 open.isWritableByOthers = true
-                #expect(FileAccess.standings(ofDirectoriesOf: link) == [plain, open])
+                #expect(FileAccess.openDirectories(onTheWayTo: link) == [open])
             }
         }
     }
 
-    @Test func `a directory that is not there is not trusted`() {
-        let standings = FileAccess.standings(ofDirectoriesOf: "/nowhere/at/all.yaml")
-        #expect(standings.map(\.isOwnedByUserOrRoot) == [false])
+    @Test func `in a sticky directory one's own files stay one's own`() throws {
+        try withFolder { folder in
+            try set(0o1777, folder)
+            #expect(FileAccess.openDirectories(onTheWayTo: folder + "/lupin.yaml") == [])
+            try set(0o777, folder)
+            let found = FileAccess.openDirectories(onTheWayTo: folder + "/lupin.yaml")
+            #expect(found.map(\.path) == [folder])
+        }
     }
 }

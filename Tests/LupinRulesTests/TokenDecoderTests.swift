@@ -79,6 +79,27 @@ struct TokenDecoderTests {
         #expect(digest.source == .digest(user: user, password: SecretText("pass:word")))
     }
 
+    @Test(arguments: ["env:TOKEN", "secret:TOKEN", "file:token", "token:other", "env:TOKEN:-x"])
+    func `no secret stands among the arguments of a command`(reference: String) {
+        for words in ["[a, \"${\(reference)}\"]", "[env, \"T=${\(reference)}\", a]"] {
+            let errors = tokenSection("v: {command: \(words)}").errors
+            #expect(errors.map(\.code) == [.type])
+            #expect(errors.first?.hint?.contains("env: {NAME:") == true)
+        }
+    }
+
+    @Test func `a command finds secrets in its environment`() throws {
+        let token = try tokenDefinition(
+            "v: {command: [vault], env: {A: \"${secret:TOKEN}\", B: plain}}"
+        )
+        guard case .command(let source) = token.source else { return }
+        #expect(source.variables.map(\.name) == ["A", "B"])
+        #expect(source.variables.last?.value == SecretText("plain"))
+        for text in ["{bearer: tttttt, env: {A: b}}", "{command: [a], env: {1A: b}}"] {
+            #expect(!tokenSection("v: \(text)").errors.isEmpty)
+        }
+    }
+
     @Test func `a command is words, or one program`() throws {
         let vault = try tokenDefinition(
             "v: {command: [vault, read, \"-field=a b\"], every: 10m, timeout: 2s}"
@@ -211,7 +232,6 @@ struct TokenDecoderTests {
                 "{digest: {user: \"${env:ID}\", password: pw}}",
                 ["env-client", "pw", "env-client:pw"]
             ),
-            ("{command: [a, \"${env:TOKEN}\"]}", ["env-secret"]),
             // A mistake does not make it less secret.
             ("literal-token", ["literal-token"]), ("{basic: literal-token}", ["literal-token"]),
         ]

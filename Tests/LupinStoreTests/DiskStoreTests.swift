@@ -38,6 +38,22 @@ struct DiskStoreTests {
         #expect(store.takeNotices(nowUs: 0) == [])
     }
 
+    @Test(arguments: [true, false])
+    func `of what is cleared or purged no file keeps anything`(all: Bool) throws {
+        let store = try folder.open()
+        var ids: [Int64] = []
+        for i in 0..<50 {
+            let url = "https://private.example/path-\(i)"
+            ids.append(
+                try store.put("GET \(url)", pattern(9), url: url, facts: Array("x-head-\(i)".utf8))
+            )
+        }
+        #expect(try folder.holds("private.example") && folder.holds("x-head-"))
+        #expect((all ? store.removeAll() : store.erase(ids)) == 50)
+        #expect(try !folder.holds("private.example") && !folder.holds("x-head-"))
+        withExtendedLifetime(store) {}
+    }
+
     @Test func `a store that nobody closed is as good after a restart`() throws {
         let store = try folder.open()
         let id = try store.put("a", pattern(5000), facts: [9])

@@ -57,6 +57,16 @@ final class StoreFolder: Sendable {
 
     // MARK: Files
 
+    /// Whether a file of the index has these words in it.
+    func holds(_ words: String) throws -> Bool {
+        try ["", "-wal", "-journal"].contains { suffix in
+            let path = indexPath + suffix
+            guard FileManager.default.fileExists(atPath: path) else { return false }
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            return data.firstRange(of: Data(words.utf8)) != nil
+        }
+    }
+
     var indexPath: String { "\(path)/index.sqlite" }
 
     func bodyPath(_ id: Int64) -> String {

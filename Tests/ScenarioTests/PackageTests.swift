@@ -43,7 +43,7 @@ struct PackageTests {
         let stream = try #require(system.first { $0.hasPrefix("ListenStream=") })
         #expect(rules.contains("- address: \(stream.dropFirst(13))\n"))
         #expect(rules.contains("socket: /run/lupin/lupin.sock\n"))
-        let checked = try Lupin.run("check", "\(Self.root)/config/package/lupin.yaml")
+        let checked = try Lupin.run("check", "--trusted", "\(Self.root)/config/package/lupin.yaml")
         #expect(checked.code == 0)
         #expect(checked.errors == "")
     }

@@ -86,7 +86,7 @@ struct SecondTerminalTests {
         let explained = try Lupin.run("explain", "--rules", file, "http://localhost:19010/")
         #expect(explained.code == 0, "\(explained.errors)")
         #expect(explained.output.contains("mine"))
-        let checked = try Lupin.run("check", file)
+        let checked = try Lupin.run("check", "--trusted", file)
         #expect(checked.code == 2)
         #expect(checked.errors.contains("the environment has no variable \"LUPIN_TEST_TOKEN\""))
     }

@@ -18,7 +18,7 @@ private let floorPlan: [String: Set<String>] = [
     "LupinTLS": ["LupinCore", "COpenSSL", "Synchronization"],
     "LupinWire": ["LupinCore", "CNghttp2"],
     "LupinCoding": ["LupinCore", "CZlib", "CBrotli", "CZstd"],
-    "LupinRules": ["LupinCore", "CYAML", "Glibc"],
+    "LupinRules": ["LupinCore", "CYAML", "CLinux", "Glibc"],
     // Checksums come from zlib.
     "LupinStore": ["LupinCore", "CSQLite", "CZlib", "CLinux", "Glibc", "Synchronization"],
     "LupinRedis": ["LupinCore", "CHiredis"],

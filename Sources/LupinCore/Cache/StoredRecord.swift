@@ -70,8 +70,8 @@ extension StoredResponse {
     }
 
     /// Of response fields only exact names: `Surrogate-Key` is no secret.
-    private static let secretFields = NameSet(Redactor.hiddenFields.filter { !$0.contains("*") })
-    private static let secretSelectors = NameSet(Redactor.hiddenFields)
+    private static let secretFields = NameSet(SecretNames.fields.filter { !$0.contains("*") })
+    private static let secretSelectors = NameSet(SecretNames.fields)
 
     private static let lineEnd: [UInt8] = [0x0D, 0x0A]
 }

@@ -4,14 +4,6 @@
 ///
 /// It reads any text: a body may be JSON without saying so.
 package struct MemberRedaction: Sendable {
-    /// Names of JSON members and form fields whose values are never kept.
-    package static let hiddenMembers = [
-        "access_token", "accessToken", "refresh_token", "refreshToken", "id_token", "idToken",
-        "token", "api_key", "apiKey", "apikey", "*password*", "passwd", "*secret*", "private_key",
-        "privateKey", "authorization", "cookie", "set-cookie", "client_assertion", "*-token",
-        "*_token",
-    ]
-
     /// A value to hide.
     struct Finding {
         /// The name begins here; name and value are only found together.
@@ -28,7 +20,9 @@ package struct MemberRedaction: Sendable {
 
     private let names: NameSet
 
-    package init(names: [String]) { self.names = NameSet(Self.hiddenMembers + names) }
+    package init(names: [String]) {
+        self.names = NameSet(SecretNames.members + names, readsParts: true)
+    }
 
     /// The values to hide, in order.
     ///
@@ -40,7 +34,7 @@ package struct MemberRedaction: Sendable {
         while i < text.count {
             switch text[i] {
             case 0x22:
-                if let found = member(in: text, from: i) {
+                if let found = member(in: text, from: i) ?? part(in: text, from: i) {
                     findings.append(found)
                     i = max(i, found.value.upperBound)
                 }
@@ -89,6 +83,36 @@ package struct MemberRedaction: Sendable {
         default: return nil
         }
     }
+
+    /// The value behind `name="name"` of a part of a multipart form (RFC 7578 §4.2), if the name is
+    /// on the list.
+    private func part(in text: Span<UInt8>, from quote: Int) -> Finding? {
+        guard quote > Self.partName.count,
+            text.extracting(quote - Self.partName.count..<quote).equalsIgnoringCase(
+                Self.partName.span
+            ),
+            [0x20, 0x3B, 0x09].contains(text[quote - Self.partName.count - 1]),
+            let end = Self.stringEnd(in: text, from: quote, within: Self.nameBytesMax),
+            end < text.count, lists(text.extracting(quote + 1..<end))
+        else { return nil }
+        // An empty line ends the head of the part.
+        let headEnd = min(text.count, end + Self.partHeadBytesMax)
+        var i = end
+        while i < headEnd, !text.hasLineEnds(at: i) { i += 1 }
+        guard i < headEnd else {
+            // The value may follow in what has not come yet.
+            guard headEnd == text.count else { return nil }
+            return Finding(anchor: quote, value: headEnd..<headEnd, isBare: false)
+        }
+        let value = i + 4
+        var close = value
+        while close < text.count, !text.hasDelimiter(at: close) { close += 1 }
+        return Finding(anchor: quote, value: value..<close, isBare: false)
+    }
+
+    private static let partName = Array("name=".utf8)
+    /// The head of a part has two or three short lines.
+    private static let partHeadBytesMax = 1024
 
     /// `\"name\": value` of a JSON text that stands in a string of another one.
     private func nestedMember(in text: Span<UInt8>, from start: Int) -> Finding? {
@@ -167,6 +191,18 @@ package struct MemberRedaction: Sendable {
 }
 
 extension Span<UInt8> {
+    /// Whether an empty line begins behind a line that ends at `i`.
+    fileprivate func hasLineEnds(at i: Int) -> Bool {
+        count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x0D
+            && self[i + 3] == 0x0A
+    }
+
+    /// Whether a delimiter of a multipart body begins at `i`.
+    fileprivate func hasDelimiter(at i: Int) -> Bool {
+        count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x2D
+            && self[i + 3] == 0x2D
+    }
+
     /// The first place from `start` on that may hold one of `"\\&?`, or `count`: before a name.
     fileprivate func nameMark(from start: Int) -> Int {
         var i = start

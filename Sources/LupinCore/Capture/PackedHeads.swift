@@ -148,7 +148,7 @@ package struct PackedHeads: Sendable {
             } else {
                 add(cleaned: name, redactor, more: 1, to: &cursor)
             }
-            if redactor.hides(field: name, known: line.known) {
+            if redactor.hides(field: name, value, known: line.known) {
                 cursor.append(packed: redactor.mark(for: value).span)
             } else if isClean {
                 cursor.append(packed: value)

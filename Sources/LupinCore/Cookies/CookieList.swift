@@ -8,6 +8,8 @@ package struct CookieList: Sendable {
 
     package var isEmpty: Bool { pairs.isEmpty }
 
+    package var values: [String] { pairs.map(\.value) }
+
     /// Adds the cookies to the fields of a request, and joins the client's lines into one.
     ///
     /// The client's cookies come first, unchanged. They override the jar's: cookies of the jar with

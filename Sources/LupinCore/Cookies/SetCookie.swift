@@ -1,5 +1,15 @@
 // Parses one Set-Cookie value; whether the cookie is stored is decided elsewhere.
 
+extension FieldSection {
+    /// The values of the cookies that a response sets.
+    package var cookieValues: [String] {
+        guard names.contains(.setCookie) else { return [] }
+        return lines.filter { $0.known == .setCookie }.compactMap { line in
+            try? SetCookie(parsing: storage.span.extracting(line.value.range)).value
+        }
+    }
+}
+
 /// A parsed Set-Cookie value (RFC 6265 §5.2, with the limits and prefixes of its successor draft).
 ///
 /// SameSite is stored but not enforced: a proxy sees requests and doesn't know which site caused

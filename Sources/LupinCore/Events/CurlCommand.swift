@@ -221,7 +221,7 @@ enum ShellWord {
         if bytes.isEmpty { return "" }
         if bytes.allSatisfy(isHarmless) { return String(decoding: bytes, as: UTF8.self) }
         guard let text = String(validating: bytes, as: UTF8.self),
-            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+            LogText.isHarmless(text)
         else { return printed(bytes) }
         return "'\(text.replacing("'", with: "'\\''"))'"
     }
@@ -234,7 +234,8 @@ enum ShellWord {
         }
     }
 
-    /// Bytes that are not text are passed through printf, since not every shell has `$'…'`.
+    /// Bytes that are not text, or would act on a terminal, are passed through printf, since not
+    /// every shell has `$'…'`.
     private static func printed(_ bytes: [UInt8]) -> String {
         var format = ""
         for byte in bytes {

@@ -46,6 +46,39 @@ package enum LogText {
         return String(decoding: output, as: UTF8.self)
     }
 
+    /// Returns `text` for a terminal: escaped like `plain`, but whole and with its line breaks.
+    package static func lines(_ text: String, keepsTabs: Bool = false) -> String {
+        var output: [UInt8] = []
+        append(lines: text.utf8Span.span, keepsTabs: keepsTabs, to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Appends `bytes` for a terminal: escaped like `plain`, but whole and with the line breaks.
+    ///
+    /// JSON means the same afterwards, if tabs are kept.
+    package static func append(
+        lines bytes: Span<UInt8>,
+        keepsTabs: Bool,
+        to output: inout [UInt8]
+    ) {
+        var i = 0
+        while true {
+            i = appendPlain(bytes, from: i, to: bytes.count, &output)
+            guard i < bytes.count else { return }
+            if bytes[i] == 0x0A || keepsTabs && bytes[i] == 0x09 {
+                output.append(bytes[i])
+                i += 1
+            } else {
+                i += appendOne(bytes, at: i, as: .plain, to: &output)
+            }
+        }
+    }
+
+    /// Whether nothing in `text` would act on a terminal, or reorder or hide the text around it.
+    package static func isHarmless(_ text: String) -> Bool {
+        !text.unicodeScalars.contains { isHarmful($0) }
+    }
+
     /// Where to truncate: at `bytesMax`, or up to three bytes earlier to keep a character whole.
     private static func cut(_ bytes: Span<UInt8>) -> Int {
         guard bytes.count > bytesMax else { return bytes.count }
@@ -110,9 +143,11 @@ package enum LogText {
             return 1
         }
         if isHarmful(scalar) {
-            output.append(0x5C)
-            output.append(0x75)
-            output.append(hex: UInt64(scalar), digits: 4)
+            for unit in String(decoding: [scalar], as: UTF32.self).utf16 {
+                output.append(0x5C)
+                output.append(0x75)
+                output.append(hex: UInt64(unit), digits: 4)
+            }
         } else {
             output.append(copying: bytes.extracting(i..<i + length))
         }
@@ -134,10 +169,17 @@ package enum LogText {
         }
     }
 
+    /// Whether a character is a control, or reorders or hides the text around it.
+    package static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || scalar.value == 0x7F || isHarmful(scalar.value)
+    }
+
     /// C1 controls, line separators, and characters that reorder or hide the text around them.
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
-        case 0x80...0x9F, 0x061C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF: true
+        case 0x80...0x9F, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F,
+            0xFEFF, 0xFFF9...0xFFFB, 0xE0000...0xE007F:
+            true
         default: false
         }
     }

@@ -5,6 +5,8 @@ package struct NameSet: Sendable {
     /// Exact names in lower case; the index is their length.
     private var byLength: [[[UInt8]]] = []
     private var globs: [Glob] = []
+    /// Whether of `user[token]` and `user.token` the last part counts, too.
+    private var readsParts = false
 
     private struct Glob: Sendable {
         let bytes: [UInt8]
@@ -14,7 +16,8 @@ package struct NameSet: Sendable {
         let last: UInt8?
     }
 
-    package init(_ names: [String]) {
+    package init(_ names: [String], readsParts: Bool = false) {
+        self.readsParts = readsParts
         for name in names {
             let bytes = name.utf8.map(\.asciiLowercased)
             guard !bytes.contains(0x2A) else {
@@ -29,6 +32,28 @@ package struct NameSet: Sendable {
     }
 
     package func contains(_ name: Span<UInt8>) -> Bool {
+        if holds(name) { return true }
+        guard readsParts, let part = NameSet.lastPart(of: name) else { return false }
+        return holds(name.extracting(part))
+    }
+
+    /// The part of `user[token]`, `token[]`, `token[0]` or `user.token` that says what the value
+    /// is; nil for a name without parts.
+    private static func lastPart(of name: Span<UInt8>) -> Range<Int>? {
+        var end = name.count
+        while end > 0 {
+            var start = end
+            while start > 0, ![0x2E, 0x5B, 0x5D].contains(name[start - 1]) { start -= 1 }
+            if start == 0, end == name.count { return nil }
+            var isNumber = true
+            for i in start..<end where !name[i].isASCIIDigit { isNumber = false }
+            if !isNumber { return start..<end }
+            end = start - 1
+        }
+        return nil
+    }
+
+    private func holds(_ name: Span<UInt8>) -> Bool {
         if name.count < byLength.count {
             for candidate in byLength[name.count]
             where candidate.span.equalsIgnoringCase(name) {

@@ -51,12 +51,11 @@ extension Redactor {
             let name = fields.storage.span.extracting(lines[i].name.range)
             let isRepeated = lines[..<i].contains { fields.nameEquals($0, name) }
             if isRepeated || wanted?.contains(name) == false { continue }
-            let isHidden = hides(field: name)
             line.element(name: name, self)
             line.bytes.append(contentsOf: ":[".utf8)
             for other in lines[i...] where fields.nameEquals(other, name) {
                 let value = fields.storage.span.extracting(other.value.range)
-                if isHidden {
+                if hides(field: name, value, known: other.known) {
                     line.element(mark(for: value).span)
                 } else if let cleaned = cleaned(value) {
                     line.element(cleaned.span)

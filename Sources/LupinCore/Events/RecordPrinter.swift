@@ -64,7 +64,8 @@ package struct RecordPrinter: Sendable {
         } else {
             return
         }
-        output.append(copying: line)
+        // A foreign log may hold characters that act on a terminal; lupin's own has escaped them.
+        LogText.append(lines: line, keepsTabs: true, to: &output)
         output.append(0x0A)
     }
 }

@@ -9,21 +9,6 @@ package struct Redactor: Sendable {
     /// A keyed digest of a secret, which only reveals whether two secrets are equal.
     package typealias Digest = @Sendable (Span<UInt8>) -> UInt16
 
-    /// Fields whose values are never written.
-    package static let hiddenFields = [
-        "authorization", "proxy-authorization", "cookie", "set-cookie", "authentication-info",
-        "proxy-authentication-info", "x-api-key", "api-key", "x-auth-token",
-        "x-amz-security-token", "x-csrf-token", "*-token", "*-key", "*-secret", "*password*",
-    ]
-
-    /// Parameters of URLs whose values are never written.
-    package static let hiddenParameters = [
-        "access_token", "refresh_token", "id_token", "token", "code", "state", "key", "api_key",
-        "sig", "signature", "*password*", "*secret*", "X-Amz-Signature",
-        "X-Amz-Credential", "X-Amz-Security-Token", "X-Goog-Signature", "X-Goog-Credential",
-        "AWSAccessKeyId",
-    ]
-
     private let fields: NameSet
     /// Of the names that lupin knows, those whose values are hidden.
     private let knownFields: FieldNameSet
@@ -44,12 +29,13 @@ package struct Redactor: Sendable {
         isOff: Bool = false,
         digest: @escaping Digest
     ) {
-        let fields = NameSet(Redactor.hiddenFields + settings.headers)
+        let fields = NameSet(SecretNames.fields + settings.headers)
         self.fields = fields
         knownFields = FieldName.allCases.reduce(FieldNameSet()) { set, name in
             fields.contains(name.spelling.utf8Span.span) ? set.with(name) : set
         }
-        urls = URLRedaction(parameters: NameSet(Redactor.hiddenParameters + settings.query))
+        let parameters = NameSet(SecretNames.parameters + settings.query, readsParts: true)
+        urls = URLRedaction(parameters: parameters)
         self.digest = digest
         self.isOff = isOff
         for secret in secrets { add(secret: secret) }
@@ -69,10 +55,15 @@ package struct Redactor: Sendable {
     /// Whether the values of the field called `name` are hidden.
     package func hides(field name: Span<UInt8>) -> Bool { !isOff && fields.contains(name) }
 
-    /// The same, for a name of a parsed head.
-    package func hides(field name: Span<UInt8>, known: FieldName) -> Bool {
-        known == .other ? hides(field: name) : !isOff && knownFields.contains(known)
+    /// The same, for a line of a head, whose value may say that it is secret.
+    package func hides(field name: Span<UInt8>, _ value: Span<UInt8>, known: FieldName) -> Bool {
+        if known != .other { return !isOff && knownFields.contains(known) }
+        if hides(field: name) { return true }
+        return !isOff && Redactor.protocols.span.equalsIgnoringCase(name)
+            && SecretNames.holdToken(inProtocols: value)
     }
+
+    private static let protocols = Array("sec-websocket-protocol".utf8)
 
     /// Returns `REDACTED.hhhh` for a value.
     package func mark(for value: Span<UInt8>) -> [UInt8] {

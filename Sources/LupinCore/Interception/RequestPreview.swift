@@ -177,7 +177,8 @@ package struct RequestPreview: Sendable {
             if !isOriginal, line.isHopByHop || line.known == .host { continue }
             let name = head.fields.text(line.name)
             let value = head.fields.text(line.value).replacing(Self.id.text, with: Self.idLabel)
-            guard redactor.hides(field: name.utf8Span.span) else {
+            guard redactor.hides(field: name.utf8Span.span, value.utf8Span.span, known: line.known)
+            else {
                 texts.append(text("\(name): \(value)"))
                 continue
             }

@@ -68,6 +68,15 @@ package enum Attached: Sendable, Hashable {
         }
     }
 
+    /// Whether a rules file that attaches it must be writable by nobody else: who changes a rule
+    /// would send it to a host of their own.
+    package var needsOwnFile: Bool {
+        switch self {
+        case .token, .secret, .cookies, .clientCertificate, .parentIdentity: true
+        case .privateResponses, .followedRedirect, .connectionLogin: false
+        }
+    }
+
     /// The effect on a response that a shared cache may store.
     package enum Storing: Sendable, Comparable {
         case asUsual
@@ -158,7 +167,7 @@ extension RuleKey {
     }
 
     /// What all keys of `rules` attach.
-    static func allAttachments(of rules: [Rule]) -> [Attached] {
+    package static func allAttachments(of rules: [Rule]) -> [Attached] {
         allCases.flatMap { $0.attachments(of: rules) }.reduce(into: []) { all, attachment in
             if !all.contains(attachment) { all.append(attachment) }
         }

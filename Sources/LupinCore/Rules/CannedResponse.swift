@@ -16,6 +16,8 @@ package struct CannedResponse: Sendable, Equatable {
     package var status: UInt16
     package var fields: [(name: String, value: String)] = []
     package var content = Content.none
+    /// Whether a link in the place of a file may lead out of its folder.
+    package var followsLinks = true
 
     package init(status: UInt16) { self.status = status }
 

@@ -64,6 +64,13 @@ extension Rule {
         traits.names(token) || standIns.contains(token)
     }
 
+    /// The tokens that steps and `stand_ins` name, each once.
+    package var tokenNames: [String] {
+        let traits = traits
+        var known: Set<String> = []
+        return (traits.auth + traits.namedTokens + standIns).filter { known.insert($0).inserted }
+    }
+
     /// Whether its requests certainly use http.
     package var isPlain: Bool {
         for step in steps.reversed() {

@@ -74,6 +74,19 @@ package struct CommandSource: Sendable, Equatable {
     /// How long its output is valid; nil means until a 401.
     package var every: Duration?
     package var timeout = Duration.seconds(5)
+    /// What its environment holds besides lupin's own.
+    package var variables: [Variable] = []
+
+    /// A variable whose value may be a secret.
+    package struct Variable: Sendable, Equatable {
+        package var name: String
+        package var value: SecretText
+
+        package init(name: String, value: SecretText) {
+            self.name = name
+            self.value = value
+        }
+    }
 
     package init(arguments: [String]) { self.arguments = arguments }
 

@@ -22,7 +22,7 @@ extension JSONLine {
             comma()
             bytes.append(0x5B)
             if isClean { element(name) } else { add(cleaned: name, redactor) }
-            if redactor.hides(field: name, known: field.known) {
+            if redactor.hides(field: name, value, known: field.known) {
                 let mark = redactor.mark(for: value)
                 element(mark.span)
             } else if isClean {

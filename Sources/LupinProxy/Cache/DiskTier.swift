@@ -293,7 +293,7 @@ final class DiskTier: Sendable {
             ids.append(entry.id)
             purged.bytes += Int(clamping: entry.length) + entry.facts.count
         }
-        purged.responses = store.remove(ids)
+        purged.responses = store.erase(ids)
         return purged
     }
 

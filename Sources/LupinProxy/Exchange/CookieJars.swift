@@ -20,9 +20,12 @@ final class CookieJars: Sendable {
     private let writing = Mutex<Void>(())
     private let thread: HelperThread
     private let logger: Logger
+    /// Learns the values: an origin may repeat them anywhere.
+    private let secrets: TaintedSecrets
 
-    init(on thread: HelperThread, logger: Logger) {
+    init(on thread: HelperThread, secrets: TaintedSecrets, logger: Logger) {
         self.thread = thread
+        self.secrets = secrets
         self.logger = logger
     }
 
@@ -33,12 +36,14 @@ final class CookieJars: Sendable {
         _ head: RequestHead,
         now: Int64
     ) -> CookieList {
-        entries.withLock { entries in
+        let list = entries.withLock { entries in
             var entry = entries[path] ?? read(path, now: now)
             let list = entry.jar.cookies(for: origin, path: head.pathText, now: now)
             entries[path] = entry
             return list
         }
+        if !list.isEmpty { secrets.add(cookies: list.values) }
+        return list
     }
 
     /// Stores the cookies of a response.
@@ -49,6 +54,7 @@ final class CookieJars: Sendable {
         _ head: RequestHead,
         now: Int64
     ) {
+        secrets.add(cookies: response.fields.cookieValues)
         let isDue = entries.withLock { entries in
             var entry = entries[path] ?? read(path, now: now)
             entry.jar.store(from: response.fields, origin: origin, path: head.pathText, now: now)

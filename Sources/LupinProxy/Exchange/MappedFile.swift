@@ -14,9 +14,15 @@ private enum MappedFile: Sendable {
     case nothing(SystemError)
 
     /// Opens the file at a path, which may block.
-    init(path: String) {
+    init(path: String, followsLinks: Bool) {
         do throws(SystemError) {
-            try self.init(try ReadableFile(path: path), name: path, isFolder: false)
+            guard !followsLinks, let slash = path.lastIndex(of: "/") else {
+                try self.init(try ReadableFile(path: path), name: path, isFolder: false)
+                return
+            }
+            let name = String(path[path.index(after: slash)...])
+            let found = try ReadableFile([name], below: String(path[..<slash]))
+            try self.init(found, name: name, isFolder: false)
         } catch {
             self = .nothing(error)
         }
@@ -75,7 +81,9 @@ extension Exchange {
         let found: MappedFile
         switch canned.content {
         case .none, .text: return try await send(response(canned))
-        case .file(let path): found = try await look { MappedFile(path: path) }
+        case .file(let path):
+            let followsLinks = canned.followsLinks
+            found = try await look { MappedFile(path: path, followsLinks: followsLinks) }
         case .folder(let folder):
             guard request.method == .get || request.method == .head else {
                 return try await say(405, "the rule's folder is only read", ("Allow", "GET, HEAD"))

@@ -6,12 +6,17 @@ import Synchronization
 package final class TaintedSecrets: Sendable {
     /// Beyond this many the oldest are dropped: they have been replaced often enough.
     package static let countMax = 512
+    /// Of those, cookies of jars, which servers may replace with every response.
+    static let cookiesMax = 256
     /// Dropped secrets that a redactor may still know: to make it anew for each would take much
     /// longer than to add one.
     static let leftoversMax = 64
 
-    private struct State {
+    fileprivate struct State {
         var texts: [String] = []
+        var known: Set<String> = []
+        /// Those of the texts that are cookies, oldest first.
+        var cookies: [String] = []
         var redaction: Redaction?
     }
 
@@ -36,10 +41,21 @@ package final class TaintedSecrets: Sendable {
 
     package func add(_ text: String) {
         state.withLock { state in
-            guard !state.texts.contains(text) else { return }
-            if state.texts.count >= Self.countMax { state.texts.removeFirst() }
-            state.texts.append(text)
-            generation.add(1, ordering: .releasing)
+            if state.add(text) { generation.add(1, ordering: .releasing) }
+        }
+    }
+
+    /// Adds the values of cookies that a jar gives or gets; short ones would occur in other words.
+    package func add(cookies values: [String]) {
+        state.withLock { state in
+            for value in values where value.utf8.count >= SecretMatcher.secretBytesMin {
+                guard state.add(value) else { continue }
+                state.cookies.append(value)
+                if state.cookies.count > Self.cookiesMax {
+                    state.remove(state.cookies.removeFirst())
+                }
+                generation.add(1, ordering: .releasing)
+            }
         }
     }
 
@@ -72,6 +88,21 @@ package final class TaintedSecrets: Sendable {
             state.redaction = redaction
             return redaction.redactor
         }
+    }
+}
+
+extension TaintedSecrets.State {
+    /// Adds a secret in the place of the oldest; returns false if it is known.
+    fileprivate mutating func add(_ text: String) -> Bool {
+        guard known.insert(text).inserted else { return false }
+        if texts.count >= TaintedSecrets.countMax { known.remove(texts.removeFirst()) }
+        texts.append(text)
+        return true
+    }
+
+    fileprivate mutating func remove(_ text: String) {
+        guard known.remove(text) != nil else { return }
+        texts.removeAll { $0 == text }
     }
 }
 

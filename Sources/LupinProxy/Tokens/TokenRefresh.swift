@@ -116,18 +116,12 @@ final class TokenRefresh {
     private func run(_ source: CommandSource) {
         let shared = resources.shared
         let environment = shared.environment.filter { Self.variables.contains($0.key) }
-        let command = SecretCommand(
-            source.arguments,
-            environment: environment,
-            timeLimit: source.timeout,
-            bytesMax: TokenField.credentialBytesMax
-        )
         let (definition, clock) = (definition, shared.clock)
         let executor = resources.loop.executor
         let local = LoopLocal(self, of: executor)
         let isTaken = shared.tokenThread.submit {
             let result = Result { () throws(TokenFailure) in
-                try Self.credential(of: source, command, clock)
+                try Self.credential(of: source, environment, clock)
             }
             switch result {
             case .success(let credential):
@@ -144,9 +138,19 @@ final class TokenRefresh {
 
     private static func credential(
         of source: CommandSource,
-        _ command: SecretCommand,
+        _ environment: [String: String],
         _ clock: LoopClock
     ) throws(TokenFailure) -> Credential {
+        var environment = environment
+        for variable in source.variables {
+            environment[variable.name] = try variable.value.text(SecretFiles.content)
+        }
+        let command = SecretCommand(
+            source.arguments,
+            environment: environment,
+            timeLimit: source.timeout,
+            bytesMax: TokenField.credentialBytesMax
+        )
         let program = source.arguments.first ?? ""
         let outcome: SecretCommand.Outcome
         do throws(SystemError) {

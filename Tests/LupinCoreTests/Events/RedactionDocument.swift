@@ -5,7 +5,7 @@ enum RedactionDocument {
     private static let secret = #"p/s?"w\rd" <é>"#
 
     static var text: String {
-        ([introduction, forms, limits].map { $0.joined(separator: "\n") })
+        ([introduction, forms, limits + names + losses].map { $0.joined(separator: "\n") })
             .joined(separator: "\n\n") + "\n"
     }
 
@@ -17,9 +17,9 @@ enum RedactionDocument {
         "## Overview",
         "",
         "Everything that lupin writes for people is searched for the secrets that it knows: what",
-        "`tokens:`, `${secret:…}` and `${file:…}` gave, and the tokens that it fetched. Of",
-        "`user:password` each part is a secret too. What was found becomes `REDACTED.hhhh`, with",
-        "the same four digits for the same secret for as long as lupin runs.",
+        "`tokens:`, `${secret:…}` and `${file:…}` gave, the tokens that it fetched, and the newest",
+        "256 cookies of jars. Of `user:password` each part is a secret too. What was found becomes",
+        "`REDACTED.hhhh`, with the same four digits for the same secret for as long as lupin runs.",
     ]
 
     private static var forms: [String] {
@@ -45,6 +45,28 @@ enum RedactionDocument {
         "",
         "Of a text in base64 all that follows the secret is hidden as well.",
         "",
+    ]
+
+    private static var names: [String] {
+        let all = SecretNames.everywhere
+        func row(_ place: String, _ names: [String]) -> String {
+            "| \(place) | \(names.map { "`\($0)`" }.joined(separator: ", ")) |"
+        }
+        return [
+            "### The names that hide their values", "",
+            "Names have no case, and `*` is any text. Of `user[token]` and `user.token` the last "
+                + "part counts.",
+            "", "| Where | Names |", "| --- | --- |", row("everywhere", all),
+            row("fields of heads", SecretNames.fields.filter { !all.contains($0) }),
+            row("URLs and their parameters", SecretNames.parameters.filter { !all.contains($0) }),
+            "",
+            "`Sec-WebSocket-Protocol` is hidden where it holds a token: behind a word such as "
+                + "`bearer`, or as a",
+            "long random word.", "",
+        ]
+    }
+
+    private static let losses = [
         "### What is not found",
         "",
         "- A secret of less than six bytes: it would turn up in innocent words.",

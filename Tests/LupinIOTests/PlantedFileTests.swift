@@ -1,0 +1,74 @@
+// Files that another user may have made in a shared folder before lupin.
+import Foundation
+import Glibc
+import LupinIO
+import Testing
+
+struct PlantedFileTests {
+    private let folder: String
+
+    init() throws {
+        folder = "/tmp/lupin-planted-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false
+        )
+    }
+
+    enum Plant: CaseIterable { case open, hardLink, link, danglingLink, folder, foreign }
+
+    @Test(arguments: Plant.allCases)
+    func `nothing is appended to what others may have put there`(plant: Plant) throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (path, other) = ("\(folder)/log", "\(folder)/other")
+        FileManager.default.createFile(atPath: other, contents: Data())
+        switch plant {
+        case .open:
+            FileManager.default.createFile(atPath: path, contents: Data())
+            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+        case .hardLink: try FileManager.default.linkItem(atPath: other, toPath: path)
+        case .link:
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: other)
+        case .danglingLink:
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "new")
+        case .folder:
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: false
+            )
+        case .foreign:
+            // Only root can make a file another user's.
+            guard geteuid() == 0 else { return }
+            FileManager.default.createFile(atPath: path, contents: Data())
+            try FileManager.default.setAttributes([.ownerAccountID: 4711], ofItemAtPath: path)
+        }
+        #expect(throws: SystemError.self) { _ = try AppendFile(.file(path)) }
+        #expect(FileManager.default.contents(atPath: other) == Data())
+        #expect(!FileManager.default.fileExists(atPath: "\(folder)/new"))
+    }
+
+    @Test func `a log of one's own, a new one, and a device are written`() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for _ in 0..<2 { _ = try AppendFile(.file("\(folder)/log")) }
+        _ = try AppendFile(.file("/dev/null"))
+    }
+
+    @Test func `a folder that is held stays the same whatever its name leads to`() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for name in ["a", "b"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder)/\(name)",
+                withIntermediateDirectories: false
+            )
+        }
+        let held = try HeldFolder("\(folder)/a")
+        try FileManager.default.moveItem(atPath: "\(folder)/a", toPath: "\(folder)/c")
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(folder)/a",
+            withDestinationPath: "b"
+        )
+        try WholeFile.write([1], to: "\(held.path)/tape")
+        #expect(FileManager.default.fileExists(atPath: "\(folder)/c/tape"))
+        #expect(!FileManager.default.fileExists(atPath: "\(folder)/b/tape"))
+    }
+}
