@@ -32,7 +32,7 @@ extension DecodingContext {
     }
 
     /// `any`, as `.some(nil)`, or ports; nil when a problem was told.
-    func connectPorts(_ node: YAMLNode) -> PortSet?? {
+    func portsOrAny(_ node: YAMLNode) -> PortSet?? {
         if case .scalar("any", _) = node.content { return .some(nil) }
         return ports(node).map { .some($0) }
     }

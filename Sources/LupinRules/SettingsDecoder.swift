@@ -145,7 +145,8 @@ struct SettingsDecoder {
         case .version: break
         case .clients: set(&settings.access.clients, context.networks(node))
         case .credentials: set(&settings.access.credentials, context.credentialAccess(node))
-        case .connectPorts: set(&settings.access.connectPorts, context.connectPorts(node))
+        case .connectPorts: set(&settings.access.connectPorts, context.portsOrAny(node))
+        case .opaquePorts: set(&settings.access.opaquePorts, context.portsOrAny(node))
         case .denyTargets: set(&settings.access.denyTargets, context.deniedTargets(node))
         case .upstreamProxy:
             guard let proxy = context.proxy(node) else { return }

@@ -17,6 +17,7 @@ struct CompleteExampleTests {
           credentials: owner
           connect_ports: any
           deny_targets: [link-local, self]
+          opaque_ports: []
           ech: any
           paths: strict
         upstream:

@@ -225,7 +225,7 @@ struct SettingsTableTests {
         case .version, .trust, .sharedServer, .execVariables: nil
         case .clients: "[10.0.0.0/8]"
         case .credentials: "any"
-        case .connectPorts: "[443, 8000-8999]"
+        case .connectPorts, .opaquePorts: "[443, 8000-8999]"
         case .denyTargets, .noProxy: "[]"
         case .upstreamProxy: "http://p.example:3128"
         case .offeredProtocols: "[http/1.1]"

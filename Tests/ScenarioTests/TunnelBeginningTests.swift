@@ -131,10 +131,14 @@ struct TunnelBeginningTests {
         }
     }
 
-    @Test func `a client that ends in its first bytes is passed on`() async throws {
-        try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
+    @Test(arguments: [(list, ""), (list, "\u{16}\u{3}\u{1}"), ("", "ping")])
+    func `a client that ends in its first bytes is passed on`(
+        rules: String,
+        bytes: String
+    ) async throws {
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
             let origin = try PlayedOrigin()
-            for bytes in ["", "ping", "\u{16}\u{3}\u{1}"] {
+            do {
                 let client = try proxy.client()
                 #expect(try client.connect(origin.authority("origin.test")).status == 200)
                 let far = try origin.accept()

@@ -30,6 +30,9 @@ package final class AccessPolicy: Sendable {
         settings.connectPorts?.contains(port) ?? true
     }
 
+    /// Whether a tunnel to `port` may carry what is neither TLS nor HTTP, under an allow list, too.
+    package func mayBeOpaque(port: UInt16) -> Bool { settings.opaquePorts?.contains(port) ?? true }
+
     /// Whether TLS that offers Encrypted ClientHello gets no tunnel.
     package var refusesHiddenNames: Bool { settings.ech == .refuse }
 

@@ -119,6 +119,7 @@ extension Setting {
         case clients = "access.clients"
         case credentials = "access.credentials"
         case connectPorts = "access.connect_ports"
+        case opaquePorts = "access.opaque_ports"
         case denyTargets = "access.deny_targets"
         case upstreamProxy = "upstream.proxy"
         case noProxy = "upstream.no_proxy"

@@ -64,6 +64,8 @@ package struct AccessSettings: Sendable, Equatable {
     package var credentials = CredentialAccess.owner
     /// Ports that CONNECT may reach; nil is `any`.
     package var connectPorts: PortSet?
+    /// Ports to which a tunnel may carry what shows no name; nil is `any`.
+    package var opaquePorts: PortSet? = PortSet([])
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
     /// What becomes of a tunnel whose TLS may hide its server name.
     package var ech = HiddenNames.any

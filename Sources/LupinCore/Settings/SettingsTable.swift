@@ -113,6 +113,12 @@ extension SettingsTable {
             "[link-local, self]",
             "also private, loopback, metadata, networks, host globs"
         ),
+        .special(
+            .opaquePorts,
+            .list("ports and ranges, or any"),
+            "[]",
+            "where tunnels may carry neither TLS nor HTTP, under an allow list, too"
+        ),
         .choice("access.ech", \.access.ech, "refuse: no tunnel for TLS that may hide its name"),
         .choice(
             "access.paths",

@@ -52,6 +52,17 @@ struct TunnelRefusal {
         )
     }
 
+    /// Neither TLS nor HTTP, where names that no rule knows are refused.
+    static func unnamed(at origin: Origin) -> TunnelRefusal {
+        TunnelRefusal(
+            origin,
+            "What came inside is neither TLS nor HTTP, and the server did not speak first, so "
+                + "another host may be named where no rule sees it. For a protocol like that, list "
+                + "port \(origin.port) in access.opaque_ports.",
+            alert: nil
+        )
+    }
+
     /// HTTP that comes too late to be served as such.
     static func request(at origin: Origin) -> TunnelRefusal {
         TunnelRefusal(
@@ -87,5 +98,18 @@ struct NameJudge {
                     + "\(objection)."
             )
         }
+    }
+
+    /// Whether bytes that show no name must not pass: another name than the CONNECT's would be
+    /// refused, whichever it is, as under an allow list.
+    var refusesUnnamed: Bool {
+        !snapshot.access.mayBeOpaque(port: origin.port)
+            && snapshot.rules.objection(
+                // No host has it (RFC 6761 §6.4), and no rule names it.
+                to: "unnamed.invalid",
+                inside: subject,
+                access: snapshot.access,
+                settings: snapshot.settings
+            ) != nil
     }
 }

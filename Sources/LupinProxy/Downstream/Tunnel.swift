@@ -160,6 +160,7 @@ extension Exchange {
         let received = captured(frames: throttled(client.sink, .down), isFromClient: false)
         let up = BodyRelay(from: client.source, to: sent, slot: slot)
         let down = BodyRelay(from: server.source, to: received, slot: slot)
+        down.announcesStart = opening != nil
         upload = up
         download = down
         pumpBodies()
@@ -174,6 +175,7 @@ extension Exchange {
                 until: min(active &+ idle, throttleDeadline, due)
             )
             pumpThrottled()
+            if down.bytes > 0, opening?.hearServer() == true { pumpBodies() }
             if opening?.giveUp() == true { pumpBodies() }
             if opening?.isStopped == true { return }
             if hasClientClosed(up, down) { return }

@@ -36,6 +36,10 @@ final class TunnelOpening: BodySource {
     private var passed = 0
     /// How many bytes were looked at and left in the source: what may be HTTP stays there.
     private var seen = 0
+    /// Whether what came is neither TLS nor HTTP, and may pass only if the server spoke first.
+    private var awaitsServer = false
+    /// Whether a byte of the server's came while none of the client's had gone out.
+    private var hasHeardServer = false
 
     init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, slot: ParkingSlot) {
         self.source = source
@@ -66,9 +70,21 @@ final class TunnelOpening: BodySource {
         guard verdict == nil, slot.loop.now >= deadline else { return false }
         verdict =
             judge.map { judge in
-                .refused(.unfinished(at: judge.origin, isTLS: !held.isEmpty))
+                .refused(
+                    awaitsServer
+                        ? .unnamed(at: judge.origin)
+                        : .unfinished(at: judge.origin, isTLS: !held.isEmpty)
+                )
             } ?? .passes
         return true
+    }
+
+    /// Takes note that the server has spoken; returns true when that decided.
+    func hearServer() -> Bool {
+        guard verdict == nil else { return false }
+        hasHeardServer = true
+        if awaitsServer { verdict = .passes }
+        return awaitsServer
     }
 
     // MARK: Looking
@@ -77,10 +93,12 @@ final class TunnelOpening: BodySource {
     private func look() throws(LupinError) -> BodyProgress? {
         let inspector = Inspector(self)
         while verdict == nil {
+            if awaitsServer { return .blocked }
             switch seen > 0 ? try source.pull(beyond: seen) : try source.pull() {
             case .blocked: return .blocked
-            // What is incomplete now names no host.
-            case .end: verdict = .passes
+            // What is incomplete now is neither TLS nor a request that names a host.
+            case .end:
+                if seen > 0 { passUnnamed() } else { verdict = .passes }
             case .payload: _ = try source.offer(to: inspector, keeping: nil)
             }
         }
@@ -128,9 +146,22 @@ final class TunnelOpening: BodySource {
                 return true
             }
             guard let isHTTP = RequestBeginning.mightBeThere(bytes) else { return false }
-            verdict = isHTTP ? .http : .passes
+            guard !isHTTP else {
+                verdict = .http
+                return true
+            }
+            passUnnamed()
+            return !awaitsServer
         }
         return true
+    }
+
+    /// Decides about what is neither TLS nor HTTP: a lenient server may find another name in it.
+    ///
+    /// Servers for HTTP and TLS wait for the client, so one that speaks first is none of them.
+    private func passUnnamed() {
+        awaitsServer = judge?.refusesUnnamed == true && !hasHeardServer
+        if !awaitsServer { verdict = .passes }
     }
 
     private func refuseUnreadable() {
@@ -142,10 +173,13 @@ final class TunnelOpening: BodySource {
     func pull() throws(LupinError) -> BodyProgress {
         if verdict == nil, let progress = try look() { return progress }
         if isStopped { throw .stoppedTunnel }
+        awaitsServer = false
         return passed < held.count ? .payload : try source.pull()
     }
 
-    var hasNews: Bool { (verdict != nil && passed < held.count) || source.hasNews }
+    var hasNews: Bool {
+        (verdict != nil && (passed < held.count || awaitsServer)) || source.hasNews
+    }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         guard passed < held.count else { return try source.offer(to: sink, keeping: replay) }

@@ -29,6 +29,8 @@ final class BodyRelay {
     private(set) var waitsForSource = false
     /// Keeps a copy of the bytes for another attempt.
     var replay: BodyReplay?
+    /// Wakes the task with `.relayEnded` at the first payload, too; then it is false.
+    var announcesStart = false
     /// Payload bytes after which the relay fails; nil for no limit.
     var bytesMax: UInt64?
 
@@ -141,6 +143,10 @@ final class BodyRelay {
     private func note(_ taken: UInt64) throws(SideFailure) {
         bytes &+= taken
         lastActivity = loop.now
+        if announcesStart {
+            announcesStart = false
+            slot.wake(.relayEnded)
+        }
         if let bytesMax, bytes > bytesMax {
             throw SideFailure(isSource: true, error: .bodyTooLong)
         }

@@ -28,24 +28,43 @@ package enum RequestBeginning {
     /// Whether a server might read an HTTP request here, however leniently; nil while that is
     /// undecided.
     ///
-    /// Empty lines may precede it, the method may be any token, and anything may stand behind it
-    /// in the line, as long as that names HTTP. A request of HTTP/0.9 names no host.
+    /// Blanks and empty lines may precede it, the method may be any token, and anything may stand
+    /// behind it in the line, as long as that names HTTP, or the method is GET (HTTP/0.9). A header
+    /// of the PROXY protocol counts, since a request may follow it.
     package static func mightBeThere(_ bytes: Span<UInt8>) -> Bool? {
         let isCut = bytes.count >= lineBytesMax
         let bytes = bytes.extracting(0..<min(bytes.count, lineBytesMax))
         let undecided: Bool? = isCut ? true : nil
         var i = 0
-        while i < bytes.count, bytes[i] == 0x0D || bytes[i] == 0x0A { i += 1 }
+        while i < bytes.count, bytes[i] == 0x20 || 0x09...0x0D ~= bytes[i] { i += 1 }
         let method = i
         while i < bytes.count, bytes[i].isTokenByte { i += 1 }
         guard i < bytes.count else { return undecided }
+        if beginsPROXY(bytes, at: i) { return true }
         guard i > method, bytes[i] == 0x20 || bytes[i] == 0x09 else { return false }
+        let word = bytes.extracting(method..<i)
+        if isWord(word, "proxy") { return true }
         let line = bytes.extracting(i...)
         // No protocol of text has a zero, and no server takes one in a request line.
         for i in line.indices where line[i] == 0 || line[i] == 0x0A {
-            return line[i] == 0x0A && namesHTTP(line.extracting(0..<i))
+            guard line[i] == 0x0A else { return false }
+            return isWord(word, "get") || namesHTTP(line.extracting(0..<i))
         }
         return undecided
+    }
+
+    /// Whether the first byte that is none of a line of text ends the start of a header of the
+    /// PROXY protocol, version 2 (§2.2): `\r\n\r\n\0\r\nQUIT\n`.
+    private static func beginsPROXY(_ bytes: Span<UInt8>, at place: Int) -> Bool {
+        place == 4 && bytes[0] == 0x0D && bytes[1] == 0x0A && bytes[2] == 0x0D && bytes[3] == 0x0A
+            && bytes[4] == 0
+    }
+
+    /// Whether these letters are a word, which is in lower case.
+    private static func isWord(_ bytes: Span<UInt8>, _ word: String) -> Bool {
+        guard bytes.count == word.utf8.count else { return false }
+        for (i, letter) in word.utf8.enumerated() where bytes[i] | 0x20 != letter { return false }
+        return true
     }
 
     /// A longer first line is taken for that of a request, whose reader has a limit of its own.
