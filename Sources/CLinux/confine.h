@@ -3,6 +3,7 @@
 // Static inline functions only; no logic.
 #pragma once
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -56,12 +57,47 @@ static inline int confine_mount(
     return mount(source, place, type, flags, options);
 }
 
-/// Makes all mounts at and below a place read-only; ENOSYS before Linux 5.12.
+/// Makes all mounts at and below a place read-only, without programs that set their user; ENOSYS
+/// before Linux 5.12.
 static inline int confine_seal(const char *_Nonnull place) {
-    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
     return (int)syscall(
         SYS_mount_setattr, -100 /* AT_FDCWD */, place, 0x8000 /* AT_RECURSIVE */, &attributes,
         sizeof attributes);
+}
+
+/// A copy of the mounts at and below a place, which is mounted nowhere yet.
+static inline int confine_copy_tree(const char *_Nonnull place) {
+    return (int)syscall(
+        428 /* SYS_open_tree */, -100 /* AT_FDCWD */, place,
+        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | 0x8000 /* AT_RECURSIVE */);
+}
+
+/// Mounts such a copy, or a new file system, at a place.
+static inline int confine_place(int tree, const char *_Nonnull place) {
+    return (int)syscall(
+        429 /* SYS_move_mount */, tree, "", -100 /* AT_FDCWD */, place, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+/// A file system that shows the folder `lower` and keeps changes in `upper`; mounted nowhere yet.
+static inline int confine_overlay(
+    const char *_Nonnull lower, const char *_Nonnull upper, const char *_Nonnull work) {
+    int context = (int)syscall(430 /* SYS_fsopen */, "overlay", FSOPEN_CLOEXEC);
+    if (context < 0) return -1;
+    long result =
+        syscall(431 /* SYS_fsconfig */, context, FSCONFIG_SET_STRING, "lowerdir", lower, 0);
+    if (result == 0)
+        result = syscall(431, context, FSCONFIG_SET_STRING, "upperdir", upper, 0);
+    if (result == 0) result = syscall(431, context, FSCONFIG_SET_STRING, "workdir", work, 0);
+    // The attributes of trusted ones are for root alone.
+    if (result == 0) result = syscall(431, context, FSCONFIG_SET_FLAG, "userxattr", NULL, 0);
+    if (result == 0) result = syscall(431, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+    if (result == 0)
+        result = syscall(432 /* SYS_fsmount */, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
+    int error = errno;
+    close(context);
+    errno = error;
+    return (int)result;
 }
 
 /// Ends this process when its parent ends.

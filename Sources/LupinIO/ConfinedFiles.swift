@@ -1,18 +1,10 @@
-// What a confined command sees of the file system: /proc and /dev of its own, and no hidden file.
+// What a confined command sees of the file system: /proc and /dev of its own, and what a view says.
 import CLinux
 import Glibc
 import LupinCore
 
-/// What a confined command sees of the file system.
-package struct ConfinedView {
-    /// Files and folders that appear empty.
-    let hidden: [String]
-
-    package init(hidden: [String]) { self.hidden = hidden }
-}
-
 extension Confinement {
-    private static let quiet = CONFINE_NO_SETUID | CONFINE_NO_DEVICES
+    static let quiet = CONFINE_NO_SETUID | CONFINE_NO_DEVICES
     private static let inert = quiet | CONFINE_NO_PROGRAMS
 
     /// Mounts what the command sees; for the first process of a new process namespace.
@@ -20,25 +12,36 @@ extension Confinement {
     /// - Parameters:
     ///   - view: What it sees of the others.
     ///   - directory: The working folder, which is entered again: its mount may be another.
-    /// - Throws: What could not be done.
+    /// - Throws: What could not be done, or which socket of lupin could be reached all the same.
     package static func mountFiles(
-        _ view: ConfinedView,
+        _ view: ViewRequest,
         in directory: String
     ) throws(ConfinementProblem) {
         try mount("none", at: "/", nil, CONFINE_RECURSIVE | CONFINE_PRIVATE)
         // Where another /proc is covered in part, as in containers, the kernel gives no new one.
         try mount("proc", at: "/proc", "proc", inert)
+        // What is given is taken before all is read-only.
+        let tree = try ConfinedTree(view)
+        try attempt("a read-only tree, which takes Linux 5.12") { () throws(SystemError) in
+            // Safety: the path is NUL-terminated for the call.
+            try SystemCall.check { unsafe confine_seal("/") }
+        }
+        let changeable = CONFINE_BIND | CONFINE_REMOUNT | inert
+        try mount("none", at: "/proc", nil, changeable)
+        try mountDevices()
+        let settings = ResolverSettings()
+        try tree.build()
+        try settings.replace()
+        try tree.finish()
         for place in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
             try protect(place)
         }
-        try seal("/sys")
-        try mountDevices()
-        try replaceResolverSettings()
-        // A device has nothing to hide, such as /dev/null where no log is wanted.
-        let places = view.hidden.compactMap(resolved).filter { !isDevice($0) }
-        for folder in ancestors(of: places) { try bind(folder, at: folder) }
-        // What lies in a hidden folder is gone with it.
-        for place in places where exists(place) { try hide(place) }
+        for socket in view.unreachable where (try? LocalSocket.open(socket)) != nil {
+            throw ConfinementProblem(
+                step: "the socket \(socket) can be reached",
+                cause: SystemError(code: EISCONN)
+            )
+        }
         try attempt("the working folder \(directory)") { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe chdir(directory) }
@@ -51,19 +54,6 @@ extension Confinement {
         try bind(place, at: place)
         let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
         try mount("none", at: place, nil, flags | inert)
-    }
-
-    private static func seal(_ place: String) throws(ConfinementProblem) {
-        guard exists(place) else { return }
-        do throws(ConfinementProblem) {
-            try attempt(place) { () throws(SystemError) in
-                // Safety: the path is NUL-terminated for the call.
-                try SystemCall.check { unsafe confine_seal(place) }
-            }
-        } catch {
-            // Only root could write there at all.
-            if geteuid() == 0 { throw error }
-        }
     }
 
     // MARK: /dev
@@ -105,6 +95,7 @@ extension Confinement {
         try mount("tmpfs", at: "/dev/shm", "tmpfs", quiet, "mode=1777")
         try makeFile(empty)
         try makeFolder(emptyFolder)
+        for place in [empty, emptyFolder] { try bindReadOnly(place, at: place) }
     }
 
     /// The terminal of the standard streams, opened as a name; -1 for none.
@@ -117,26 +108,34 @@ extension Confinement {
         return -1
     }
 
-    /// What stands for hidden files and folders.
-    private static let empty = "/dev/.hidden"
-    private static let emptyFolder = "/dev/.hidden-folder"
+    /// What stands for files and folders that are covered.
+    static let empty = "/dev/.hidden"
+    static let emptyFolder = "/dev/.hidden-folder"
 
     // MARK: Names
 
-    private static let resolverSettings = "/dev/.resolv.conf"
-    private static let hosts = "/dev/.hosts"
+    fileprivate static let resolverSettings = "/dev/.resolv.conf"
+    fileprivate static let hosts = "/dev/.hosts"
 
-    /// Has names asked of lupin as they are, since each one that is tried has an address there: a
+    /// Files that say how names are looked up; read before the view covers them.
+    ///
+    /// Names are asked of lupin as they are, since each one that is tried has an address there: a
     /// list of domains to be searched would make another name of it, and a file an address whose
     /// name no rule sees.
-    private static func replaceResolverSettings() throws(ConfinementProblem) {
-        let known = ProcessFiles.content(of: "/etc/hosts", bytesMax: hostsBytesMax) ?? []
-        // Without the first file, too, the loopback interface is asked.
-        try replace("/etc/resolv.conf", by: resolverSettings, "nameserver 127.0.0.1\n")
-        try replace("/etc/hosts", by: hosts, ownHosts(known))
+    fileprivate struct ResolverSettings {
+        private let resolver = PublicFile.target(of: "/etc/resolv.conf")
+        private let hosts = PublicFile.target(of: "/etc/hosts")
+        private let known =
+            ProcessFiles.content(of: "/etc/hosts", bytesMax: hostsBytesMax) ?? []
+
+        func replace() throws(ConfinementProblem) {
+            // Without the first file, too, the loopback interface is asked.
+            try Confinement.replace(resolver, by: resolverSettings, "nameserver 127.0.0.1\n")
+            try Confinement.replace(hosts, by: Confinement.hosts, ownHosts(known))
+        }
     }
 
-    private static let hostsBytesMax = 1 << 20
+    fileprivate static let hostsBytesMax = 1 << 20
 
     /// The lines of a hosts file that name the loopback interface.
     package static func ownHosts(_ file: [UInt8]) -> String {
@@ -148,56 +147,21 @@ extension Confinement {
     }
 
     private static func replace(
-        _ path: String,
+        _ place: String?,
         by file: String,
         _ text: String
     ) throws(ConfinementProblem) {
         try makeFile(file)
         if !text.isEmpty { try write(text, to: file) }
-        guard let place = resolved(path) else { return }
-        try bind(file, at: place)
-        let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
-        try mount("none", at: place, nil, flags | quiet)
-    }
-
-    // MARK: Hidden
-
-    private static func hide(_ place: String) throws(ConfinementProblem) {
-        let isFolder = isFolder(place)
-        try bind(isFolder ? emptyFolder : empty, at: place)
-        let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
-        try mount("none", at: place, nil, flags | quiet)
-    }
-
-    /// The folders above, from the outermost on.
-    ///
-    /// Each is mounted at itself, since a mount point can't be renamed: else others could take the
-    /// place of the whole path, and lupin would read them.
-    package static func ancestors(of places: [String]) -> [String] {
-        var folders: Set<String> = []
-        for place in places {
-            var path = Substring(place)
-            while let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-                path = path[..<slash]
-                folders.insert(String(path))
-            }
-        }
-        let covered = ["/dev", "/proc", "/sys"]
-        return folders.filter { folder in !covered.contains { "\(folder)/".hasPrefix("\($0)/") } }
-            .sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
-    }
-
-    /// The file that a path leads to; nil where there is none.
-    private static func resolved(_ path: String) -> String? {
-        // Safety: realpath returns memory of malloc's, which is copied and freed.
-        guard let found = unsafe realpath(path, nil) else { return nil }
-        defer { unsafe free(found) }
-        return unsafe String(cString: found)
+        guard let place else { return }
+        // It may have lain in /run, of which nothing is left.
+        try makePlace(place, isFolder: false)
+        try bindReadOnly(file, at: place)
     }
 
     // MARK: Calls
 
-    private static func mount(
+    static func mount(
         _ source: String,
         at place: String,
         _ type: String?,
@@ -212,24 +176,26 @@ extension Confinement {
         }
     }
 
-    private static func bind(_ source: String, at place: String) throws(ConfinementProblem) {
+    static func bind(_ source: String, at place: String) throws(ConfinementProblem) {
         try mount(source, at: place, nil, CONFINE_BIND | CONFINE_RECURSIVE)
     }
 
-    private static func exists(_ path: String) -> Bool {
+    static func exists(_ path: String) -> Bool {
         // Safety: the path is NUL-terminated for the call.
         unsafe access(path, F_OK) == 0
     }
 
-    private static func isFolder(_ path: String) -> Bool { kind(path) == S_IFDIR }
+    static func bindReadOnly(_ source: String, at place: String) throws(ConfinementProblem) {
+        try bind(source, at: place)
+        let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
+        try mount("none", at: place, nil, flags | quiet)
+    }
 
-    private static func isDevice(_ path: String) -> Bool { kind(path) == S_IFCHR }
-
-    /// The bits of its mode that say what it is; nil where there is nothing.
-    private static func kind(_ path: String) -> mode_t? {
-        var facts = stat()
-        // Safety: stat fills the struct it is given.
-        return unsafe stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
+    /// Makes what something can be mounted at, unless it is there, with the folders above.
+    static func makePlace(_ path: String, isFolder: Bool) throws(ConfinementProblem) {
+        guard !exists(path) else { return }
+        try makePlace(PlacePath.parent(of: path), isFolder: true)
+        try isFolder ? makeFolder(path) : makeFile(path)
     }
 
     private static func makeFile(_ path: String) throws(ConfinementProblem) {

@@ -14,7 +14,7 @@ extension Confinement {
     /// - Returns: Its exit code: 126 or 127 if it can't be run, 128 plus the signal that ended it.
     package static func run(
         _ words: [String],
-        seeing view: ConfinedView,
+        seeing view: ViewRequest,
         isWatched: Bool,
         complain: (String) -> Void
     ) -> Int32 {

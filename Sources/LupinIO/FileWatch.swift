@@ -130,7 +130,7 @@ package final class FileWatch {
                 directory = place
                 continue
             }
-            if let target = Self.target(ofLink: place) {
+            if let target = ProcessFiles.link(place) {
                 steps.append(Step(directory: directory, name: name))
                 if target.hasPrefix("/") { directory = "/" }
                 rest += target.split(separator: "/").map(String.init).reversed()
@@ -142,15 +142,6 @@ package final class FileWatch {
             }
         }
         return steps
-    }
-
-    /// The target of a symbolic link; nil when there is no link.
-    private static func target(ofLink path: String) -> String? {
-        var link = [CChar](repeating: 0, count: Int(PATH_MAX))
-        // Safety: the kernel writes `PATH_MAX` bytes at most, which the array has.
-        let count = SystemCall.value { unsafe readlink(path, &link, Int(PATH_MAX)) }
-        guard count > 0 else { return nil }
-        return String(decoding: link[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     // MARK: What happened

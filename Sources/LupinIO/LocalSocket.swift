@@ -245,6 +245,47 @@ package enum LocalSocket {
         return owned
     }
 
+    /// Sends a few bytes and reads all that comes until the end; blocks.
+    ///
+    /// - Returns: nil when no process listens there, or none of this user.
+    /// - Throws: ETIMEDOUT when the end doesn't come in time, or the kernel's error.
+    package static func ask(
+        _ question: String,
+        at path: String,
+        patience: Duration
+    ) throws(SystemError) -> [UInt8]? {
+        let socket: Descriptor
+        do throws(SystemError) {
+            socket = try open(path)
+        } catch {
+            if error.isAbsence || error.isRefusal { return nil }
+            throw error
+        }
+        var user: UInt32 = 0
+        // Safety: the call fills the number it is given.
+        guard unsafe linux_peer_user(socket.raw, &user) == 0, user == geteuid() else { return nil }
+        let bytes = Array(question.utf8)
+        // Safety: the kernel reads the bytes of the array; they fit into any socket's buffer.
+        let sent = SystemCall.value { unsafe Glibc.write(socket.raw, bytes, bytes.count) }
+        guard sent == bytes.count else { return nil }
+        let end = ContinuousClock.now + patience
+        var answer: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 64 << 10)
+        while answer.count < answerBytesMax {
+            var poll = pollfd(fd: socket.raw, events: Int16(POLLIN), revents: 0)
+            let left = Int32(clamping: (end - .now).components.seconds * 1000 + 100)
+            // Safety: poll reads and fills the one struct; read fills the block at most.
+            guard .now < end, unsafe Glibc.poll(&poll, 1, left) > 0 else { break }
+            let count = SystemCall.value { unsafe read(socket.raw, &block, block.count) }
+            if count <= 0 { return answer }
+            answer += block[..<count]
+        }
+        throw SystemError(code: ETIMEDOUT)
+    }
+
+    /// More is no answer of lupin's.
+    private static let answerBytesMax = 16 << 20
+
     /// The user at the other end, where the kernel reports it.
     package static func user(of channel: Channel) -> UInt32? {
         var user: UInt32 = 0

@@ -5,6 +5,8 @@ import Glibc
 /// A directory of mode 0700 for files that live as long as one command.
 package struct PrivateFolder: ~Copyable {
     package let path: String
+    /// The length of its name, with six random letters.
+    package static let nameLength = 12
 
     /// Makes a directory with a random name below `parent`.
     /// - Throws: The error of mkdtemp(3).
@@ -36,11 +38,22 @@ package struct PrivateFolder: ~Copyable {
         _ = unsafe rmdir(path)
     }
 
+    private static func hasNoRights(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+            && status.st_mode & 0o500 != 0o500
+    }
+
     private static func entries(of path: String) -> [String] {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         // Safety: the stream takes the descriptor over and is closed once, at the end.
         let raw = unsafe open(path, flags)
-        guard raw >= 0 else { return [] }
+        guard raw >= 0 else {
+            // As overlays leave one behind; what can't be listed is no link.
+            guard hasNoRights(path), unsafe chmod(path, 0o700) == 0 else { return [] }
+            return entries(of: path)
+        }
         guard let stream = unsafe fdopendir(raw) else {
             _ = close(raw)
             return []

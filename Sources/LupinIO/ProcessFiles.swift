@@ -74,6 +74,15 @@ enum ProcessFiles {
         return NumberReader.unsigned(digits.span)
     }
 
+    /// What a symbolic link says; nil for what is none.
+    static func link(_ path: String) -> String? {
+        var link = [CChar](repeating: 0, count: Int(PATH_MAX))
+        // Safety: the kernel writes as many bytes at most as the array has.
+        let count = SystemCall.value { unsafe readlink(path, &link, link.count) }
+        guard count > 0 else { return nil }
+        return String(decoding: link.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     /// Whether this process may list the open files of a process.
     static func areDescriptorsReadable(of process: Int32) -> Bool {
         // Safety: the path is NUL-terminated for the call.

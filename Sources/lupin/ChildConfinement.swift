@@ -6,57 +6,43 @@ import LupinProxy
 
 /// A command that may reach nothing but its proxy.
 struct ChildConfinement: Sendable {
-    /// Files and folders that appear empty to it.
-    private let hidden: [String]
-    /// Whether connections that ignore the proxy variables are led to lupin where that is possible.
-    private let isRedirecting: Bool
-
-    /// Hides all that lupin reads and keeps, and the given paths.
-    init(_ configuration: Configuration, hiding others: [String], isRedirecting: Bool) {
-        self.isRedirecting = isRedirecting
-        let environment = LocatedRules.environment
-        let settings = configuration.settings
-        var paths = others + configuration.filesRead
-        // A running lupin would take what the command writes there.
-        let running = RunningLupin.find(socket: nil)?.rules.file
-        paths += [configuration.fileName, running].compactMap(\.self)
-        if let key = try? AuthorityFiles(settings.intercept.authority, environment: environment) {
-            paths.append(key.key)
-        }
-        paths += UserFolder.all(environment).map { "\($0)/lupin" }
-        paths += SiblingFolder.ofThisUser
-        paths += ConfinedDoors.all(environment)
-        if case .file(let log) = settings.log.to { paths.append(log) }
-        let home = ProcessOwner.home(environment)
-        if let cache = settings.cacheStore.folder(environment: environment, home: home) {
-            paths.append(cache)
-        }
-        if let capture = settings.capture.folder(environment: environment, home: home) {
-            paths.append(capture)
-        }
-        if let admin = settings.admin.place(environment: environment, home: home)?.path {
-            paths.append(admin)
-        }
-        for token in settings.tokens {
-            if case .oauth2(let source) = token.source, let store = source.store {
-                paths.append(store)
-            }
-        }
-        var seen: Set<String> = []
-        hidden = paths.filter { !$0.isEmpty && seen.insert($0).inserted }
-    }
+    let plan: ConfinedPlan
 
     /// Starts lupin in the place of the command, to confine itself and become that.
+    ///
+    /// - Parameters:
+    ///   - launch: The command.
+    ///   - files: The folder with its bundles and wrappers.
+    ///   - storage: The folder for what it writes that is dropped.
     /// - Returns: Where the listener comes from.
-    func wrap(_ launch: inout ChildLaunch) throws(SystemError) -> ConfinementSocket {
+    /// - Throws: When there is no socket, or a folder can't be made.
+    func wrap(
+        _ launch: inout ChildLaunch,
+        files: String,
+        storage: String
+    ) throws(SystemError) -> ConfinementSocket {
         let socket = try ConfinementSocket()
+        try WholeFile.makeDirectories(profile(files))
         let words = [launch.program] + launch.arguments
         launch.program = "/proc/self/exe"
-        launch.arguments =
-            [ConfinedCommand.name] + hidden.flatMap { ["--hide", $0] }
-            + (isRedirecting ? [] : ["--no-redirect"]) + ["--"] + words
+        launch.arguments = [ConfinedCommand.name] + arguments(files, storage) + ["--"] + words
         launch.passedDescriptor = socket.otherEnd
         return socket
+    }
+
+    /// Where browsers that are wrapped have a profile of their own.
+    private func profile(_ files: String) -> String { "\(files)/profile" }
+
+    private func arguments(_ files: String, _ storage: String) -> [String] {
+        var view = plan.view
+        for (mark, path) in [
+            (ViewedPlace.Mark.fresh, profile(files)), (.shown, files), (.absent, storage),
+        ] {
+            view.add(mark, PathTrail(path, from: ProcessOwner.directory).target)
+        }
+        return view.places.flatMap { ["--place", $0.text] } + ["--storage", storage]
+            + plan.unreachable.flatMap { ["--unreachable", $0] }
+            + (plan.isRedirecting ? [] : ["--no-redirect"])
     }
 }
 
@@ -93,7 +79,13 @@ struct ConfinedCommand: ParsableCommand {
     )
 
     @Option(parsing: .unconditionalSingleValue)
-    var hide: [String] = []
+    var place: [String] = []
+
+    @Option(parsing: .unconditionalSingleValue)
+    var unreachable: [String] = []
+
+    @Option
+    var storage: String
 
     @Flag
     var noRedirect = false
@@ -103,7 +95,8 @@ struct ConfinedCommand: ParsableCommand {
 
     func run() throws {
         let words = Array(command.first == "--" ? command[1...] : command[...])
-        guard !words.isEmpty else { throw ExitCode.failure }
+        let places = place.compactMap { ViewedPlace($0) }
+        guard !words.isEmpty, places.count == place.count else { throw ExitCode.failure }
         let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
             sockets = try Confinement.enter(isRedirecting: !noRedirect)
@@ -116,7 +109,11 @@ struct ConfinedCommand: ParsableCommand {
         throw ExitCode(
             Confinement.run(
                 words,
-                seeing: ConfinedView(hidden: hide),
+                seeing: ViewRequest(
+                    ConfinedView(places),
+                    storage: storage,
+                    unreachable: unreachable
+                ),
                 isWatched: !sockets.isRedirecting
             ) { StandardError.print("lupin: error: \($0)") }
         )

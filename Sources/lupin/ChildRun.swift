@@ -126,8 +126,12 @@ struct ChildRun: Sendable {
 
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
         let folder: PrivateFolder
+        let storage: PrivateFolder?
         do throws(SystemError) {
             folder = try PrivateFolder(in: UserFolder.temporary(environment))
+            storage =
+                confinement == nil
+                ? nil : try PrivateFolder(in: UserFolder.temporary(environment))
         } catch {
             return failure("cannot make a temporary directory: \(error.message)")
         }
@@ -148,7 +152,10 @@ struct ChildRun: Sendable {
         let child: ChildProcess
         var confined: ConfinementSocket?
         do throws(SystemError) {
-            if let confinement { confined = try confinement.wrap(&launch) }
+            if let confinement {
+                let kept = storage?.path ?? ""
+                confined = try confinement.wrap(&launch, files: folder.path, storage: kept)
+            }
             child = try ChildProcess(launch, signals: before)
         } catch {
             _ = failure("cannot run \(program): \(error.message)")
@@ -160,6 +167,7 @@ struct ChildRun: Sendable {
         let code = await wait(for: child, signals)
         await service?.end()
         folder.remove()
+        _ = consume storage
         return ExitCode(code)
     }
 

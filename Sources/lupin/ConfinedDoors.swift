@@ -7,46 +7,22 @@ import LupinIO
 /// A session's bus starts programs, a terminal's server types into others, a container's service
 /// mounts the disk, and a name service asks the network.
 enum ConfinedDoors {
-    /// Services of the machine, where distributions have them.
-    private static let services = [
-        "/run/dbus/system_bus_socket",
-        "/run/systemd/private",
-        "/run/systemd/resolve/io.systemd.Resolve",
-        "/run/systemd/resolve/io.systemd.Resolve.Monitor",
-        "/run/systemd/userdb",
-        "/run/nscd/socket", "/var/run/nscd/socket",
-        "/run/avahi-daemon/socket",
-        "/run/docker.sock", "/run/containerd", "/run/crio", "/run/podman", "/run/buildkit",
-        "/run/libvirt", "/run/snapd.socket", "/run/snapd-snap.socket",
-        "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
-        "/var/lib/incus/unix.socket",
-        "/run/screen", "/tmp/.X11-unix", "/tmp/.ICE-unix",
-    ]
-
-    /// Variables that name a socket, or a folder of sockets.
-    private static let variables = [
-        "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
-        "CONTAINER_HOST", "BUILDKIT_HOST", "TMUX", "GPG_AGENT_INFO", "WAYLAND_DISPLAY",
-        "PULSE_SERVER", "I3SOCK", "SWAYSOCK", "KITTY_LISTEN_ON", "VSCODE_IPC_HOOK_CLI",
-    ]
-
-    /// What is there for this user, as the environment says, too.
+    /// The sockets with a path that there are, without links.
     static func all(_ environment: [String: String]) -> [String] {
-        let user = SystemUsers.own
-        let own = ["/run/user/\(user)", "/tmp/tmux-\(user)", "/tmp/screens/S-\(user)"]
-        let doors = services + own + variables.compactMap { environment[$0].flatMap(path) }
-        // Where the command has its own files, too.
-        let needed = [UserFolder.temporary(environment), environment["PWD"] ?? "/"]
-        return doors.filter { door in !needed.contains { "\($0)/".hasPrefix("\(door)/") } }
+        let bound = PathSockets.bound()
+        var paths = bound.filter { $0.hasPrefix("/") } + environment.values.flatMap(paths)
+        let relative = bound.filter { !$0.hasPrefix("/") }
+        if !relative.isEmpty {
+            paths += PathSockets.folders().flatMap { folder in relative.map { "\(folder)/\($0)" } }
+        }
+        return Set(paths.compactMap(PublicFile.target)).filter(PathSockets.isOne).sorted()
     }
 
-    /// The path in a variable: `/a`, `unix:///a`, `unix:path=/a,guid=x`, `/a,123,0`.
-    static func path(in value: String) -> String? {
-        guard let slash = value.firstIndex(of: "/") else { return nil }
-        let prefix = value[..<slash]
-        guard ["", "unix:", "unix:path="].contains(prefix) else { return nil }
-        let rest = value[slash...].prefix { $0 != "," && $0 != ";" }
-        let path = "/" + rest.drop { $0 == "/" }
-        return path == "/" ? nil : path
+    /// The paths in a variable, in any spelling: `/a`, `unix:///a`, `unix:guid=x,path=/a;unix:…`,
+    /// `/a:1:1`.
+    static func paths(in value: String) -> [String] {
+        let ends: Set<Character> = [",", ";", ":", " ", "=", "\"", "'", "\n", "\t"]
+        let pieces = value.split { ends.contains($0) }.filter { $0.hasPrefix("/") }
+        return (value.hasPrefix("/") ? [value] : []) + pieces.map(String.init)
     }
 }

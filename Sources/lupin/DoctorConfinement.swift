@@ -25,7 +25,7 @@ enum DoctorConfinement {
 
     /// What a failure means.
     static func outcome(_ code: Int32?, reason: String) -> DoctorOutcome {
-        if code == 0 { return .ok }
+        if code == 0 { return DoctorOutcome(kind: .ok, reason: missed) }
         if code == failsPastProxy {
             let reason =
                 "programs that ignore the proxy variables reach nothing: the kernel has no "
@@ -37,6 +37,15 @@ enum DoctorConfinement {
             )
         }
         return DoctorOutcome(kind: .failed, reason: reason, fix: fix)
+    }
+
+    /// Settings and credentials of tools that a confined command does not see; nil for none.
+    private static var missed: String? {
+        guard let home = ProcessOwner.home(ProcessOwner.environment) else { return nil }
+        let there = HomeTable.missed.filter { PublicFile.exists("\(home)/\($0.0)") }
+        if there.isEmpty { return nil }
+        let names = there.map { "~/\($0.0) (\($0.1))" }.joined(separator: ", ")
+        return "absent inside, unless --show PATH gives it: \(names)"
     }
 
     /// The setting of the kernel that stands in the way.

@@ -51,10 +51,11 @@ struct ExecCommand: ParsableCommand {
               lupin exec --replay tape.har -- pytest
 
             With --confine, the command can reach nothing but a proxy of its own: it runs with \
-            another network, other processes and without lupin's files. Where the kernel allows \
-            it, connections that ignore the proxy variables lead to that proxy, too; elsewhere, \
-            and with --no-redirect, they fail. Either way lupin says at the end which programs \
-            made some; see lupin help confinement.
+            another network and other processes, and sees all files read-only but its working \
+            folder, without lupin's files and your credentials. Where the kernel allows it, \
+            connections that ignore the proxy variables lead to that proxy, too; elsewhere, and \
+            with --no-redirect, they fail. Either way lupin says at the end which programs made \
+            some; see lupin help confinement.
 
               lupin exec --confine --rules ci.yaml -- npm ci
 
@@ -97,6 +98,31 @@ struct ExecCommand: ParsableCommand {
     )
     var hide: [String] = []
 
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Show this file or folder, too, with --confine.", valueName: "path"),
+        completion: .file()
+    )
+    var show: [String] = []
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Let the command write there, too, with --confine.", valueName: "path"),
+        completion: .file()
+    )
+    var write: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The home with --confine: private, read-only or shared.",
+            valueName: "mode"
+        )
+    )
+    var home: HomeMode?
+
+    @Flag(help: "Say what the command would see with --confine and why, and don't run it.")
+    var explain = false
+
     @Flag(help: "Let connections that ignore the proxy variables fail, with --confine.")
     var noRedirect = false
 
@@ -104,7 +130,7 @@ struct ExecCommand: ParsableCommand {
     var all = false
 
     @Argument(parsing: .captureForPassthrough, help: "The command and its arguments.")
-    var command: [String]
+    var command: [String] = []
 
     /// The command without the `--` before it.
     private var words: [String] { Array(command.first == "--" ? command[1...] : command[...]) }
@@ -112,7 +138,7 @@ struct ExecCommand: ParsableCommand {
     func validate() throws {
         // All words from the first unknown one on belong to the command, so --help is here, too.
         if ["--help", "-h"].contains(command.first) { throw CleanExit.helpRequest(self) }
-        guard let program = words.first, !program.isEmpty else {
+        guard explain || words.first?.isEmpty == false else {
             throw ValidationError("there is no command to run; write it behind --")
         }
         if record != nil, replay != nil {
@@ -121,11 +147,7 @@ struct ExecCommand: ParsableCommand {
         if confine, proxy != nil {
             throw ValidationError("--confine starts a proxy; --proxy uses another")
         }
-        if !hide.isEmpty, !confine { throw ValidationError("--hide goes with --confine") }
-        if noRedirect, !confine { throw ValidationError("--no-redirect goes with --confine") }
-        for path in hide where !PublicFile.exists(path) {
-            throw ValidationError("--hide: there is no \(path)")
-        }
+        try validateConfinement()
         if let proxy {
             do throws(ProxyURLProblem) {
                 _ = try ProxyAddress(url: proxy)
@@ -136,6 +158,16 @@ struct ExecCommand: ParsableCommand {
             if record != nil || replay != nil {
                 throw ValidationError("--record and --replay start a proxy; --proxy uses another")
             }
+        }
+    }
+
+    private func validateConfinement() throws {
+        let options = [
+            ("--hide", !hide.isEmpty), ("--show", !show.isEmpty), ("--write", !write.isEmpty),
+            ("--home", home != nil), ("--explain", explain), ("--no-redirect", noRedirect),
+        ]
+        for (name, isGiven) in options where isGiven && !confine {
+            throw ValidationError("\(name) goes with --confine")
         }
     }
 
@@ -170,7 +202,7 @@ struct ExecCommand: ParsableCommand {
         } else {
             choice = .runningOrOwn
         }
-        try end(run(rules.configuration, through: choice, before))
+        try end(run(rules.configuration, through: choice, before), rules.configuration)
     }
 
     private func run(
@@ -199,7 +231,7 @@ struct ExecCommand: ParsableCommand {
             )
             throw ExitCode.failure
         }
-        try end(run(rules.configuration, through: .own, before))
+        try end(run(rules.configuration, through: .own, before), rules.configuration)
     }
 
     /// Runs the command through a proxy of its own, whose requests join the environment's trace.
@@ -224,7 +256,8 @@ struct ExecCommand: ParsableCommand {
                 exceptions: exceptions(rules.rules),
                 environment: environment,
                 before: before
-            )
+            ),
+            rules
         )
         return true
     }
@@ -257,7 +290,7 @@ struct ExecCommand: ParsableCommand {
             before: before
         )
         run.cassette = cassette
-        try end(run)
+        try end(run, configuration)
     }
 
     /// What the command reaches without lupin; a confined one has only itself for that.
@@ -265,16 +298,20 @@ struct ExecCommand: ParsableCommand {
         all ? .none : confine ? .machine(rules) : .usual(rules)
     }
 
-    private func end(_ run: ChildRun) throws {
+    /// `written` is the configuration before it became that of one command.
+    private func end(_ run: ChildRun, _ written: Configuration) throws {
         var confined = run
         var folders = HeldFolders()
         if confine {
-            confined.confinement = ChildConfinement(
-                run.configuration,
-                hiding: hide,
-                isRedirecting: !noRedirect
-            )
-            // Behind the list of what is hidden, which needs the names.
+            let plan = try confinedPlan(run.configuration, written)
+            if explain {
+                return StandardOutput.print(ConfinedText(plan, LocatedRules.environment).text)
+            }
+            for remark in plan.remarks { StandardError.print("lupin: \(remark)") }
+            // A file that were replaced while the command runs could be seen by it.
+            confined.configuration.settings.log.rotateBytes = 0
+            confined.confinement = ChildConfinement(plan: plan)
+            // Behind the plan, which needs the names.
             folders.hold(&confined.configuration)
         }
         let (whole, held) = (confined, folders)
@@ -285,6 +322,41 @@ struct ExecCommand: ParsableCommand {
         if code != .success { throw code }
     }
 }
+
+extension ExecCommand {
+    private func confinedPlan(
+        _ configuration: Configuration,
+        _ written: Configuration
+    ) throws -> ConfinedPlan {
+        for (name, paths) in [("--hide", hide), ("--show", show), ("--write", write)] {
+            for path in paths where PublicFile.target(of: path) == nil {
+                throw ValidationError("\(name): there is no \(path)")
+            }
+        }
+        var configuration = configuration
+        configuration.settings.log.rotateBytes = 0
+        let gifts = ConfinedGifts(
+            home: home ?? .readOnly,
+            hidden: hide,
+            shown: show,
+            writable: write,
+            isRedirecting: !noRedirect
+        )
+        do throws(ConfinedRefusal) {
+            return try ConfinedPlan(
+                configuration,
+                admin: written.settings.admin,
+                gifts,
+                LocatedRules.environment
+            )
+        } catch {
+            StandardError.print("lupin: error: the command can't be confined: \(error.message)")
+            throw ExitCode(126)
+        }
+    }
+}
+
+extension HomeMode: ExpressibleByArgument {}
 
 extension Configuration {
     /// The configuration of a proxy for one command: a free port, and records in a file.

@@ -1,12 +1,30 @@
 // Which folders a confined command can't rename, so that nobody takes the place of hidden files.
+import Glibc
 import LupinIO
 import Testing
 
 struct ConfinedFilesTests {
     @Test func `every folder above a hidden file is one, from the outermost on`() {
-        let folders = Confinement.ancestors(of: ["/srv/a/.config/lupin", "/srv/a/ci/lupin.yaml"])
+        let folders = ConfinedTree.ancestors(of: ["/srv/a/.config/lupin", "/srv/a/ci/lupin.yaml"])
         #expect(folders == ["/srv", "/srv/a", "/srv/a/ci", "/srv/a/.config"])
-        #expect(Confinement.ancestors(of: ["/lupin.yaml"]) == [])
+        #expect(ConfinedTree.ancestors(of: ["/lupin.yaml"]) == [])
+    }
+
+    @Test func `a path is followed to its end, and each link is named with its place`() throws {
+        let folder = try PrivateFolder(in: "/tmp")
+        let root = try #require(PublicFile.target(of: folder.path))
+        try WholeFile.makeDirectories("\(root)/real/below")
+        for (name, target) in [("way", "real"), ("real/last", "below/../none"), ("a", "a")] {
+            #expect(unsafe symlink(target, "\(root)/\(name)") == 0)
+        }
+        let trail = PathTrail("way/./last", from: root)
+        #expect(trail.target == "\(root)/real/none")
+        #expect(
+            trail.links.map(\.path) == ["\(root)/way", "\(root)/real/last"]
+                && trail.links.map(\.isLast) == [false, true]
+        )
+        #expect(PathTrail("../../x", from: "/srv").target == "/x")
+        #expect(PathTrail("\(root)/a", from: "/").links.count == 40)
     }
 
     @Test func `of a hosts file only the loopback interface's names are left`() {
@@ -24,8 +42,8 @@ struct ConfinedFilesTests {
     }
 
     @Test func `what is made anew is none, and a name that begins alike is`() {
-        #expect(Confinement.ancestors(of: ["/dev/shm/x", "/proc/1/x", "/sys/x"]) == [])
-        let folders = Confinement.ancestors(of: ["/devel/a/x", "/system/x", "/process/x"])
+        #expect(ConfinedTree.ancestors(of: ["/dev/shm/x", "/proc/1/x", "/sys/x"]) == [])
+        let folders = ConfinedTree.ancestors(of: ["/devel/a/x", "/system/x", "/process/x"])
         #expect(folders == ["/devel", "/system", "/devel/a", "/process"])
     }
 }

@@ -130,7 +130,9 @@ final class SiblingDesk {
         channel.slot = slot
         channel.readableReason = .downstreamReadable
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.patience))
-        if let question = line.flatMap({ SiblingQuestion($0) }) {
+        if line == Belonging.question {
+            await tellBelongings(channel, slot)
+        } else if let question = line.flatMap({ SiblingQuestion($0) }) {
             let answer = await answer(question)
             channel.stage { $0.append(contentsOf: "\(answer.text)\n".utf8) }
             // A line fits into any socket's buffer.
@@ -138,6 +140,19 @@ final class SiblingDesk {
         }
         channel.close()
         slot.retire()
+    }
+
+    /// Tells a lupin that confines a command what this one reads and keeps.
+    private func tellBelongings(_ channel: Channel, _ slot: ParkingSlot) async {
+        let own = shared.snapshot.configuration.belongings(shared.environment)
+        let rest = Array(Belonging.text(of: own).utf8)
+        channel.writableReason = .downstreamWritable
+        channel.stage { $0.append(contentsOf: rest) }
+        let deadline = loop.deadline(in: Self.patience)
+        while (try? channel.flush()) == false, loop.now < deadline {
+            let woken = await slot.park(for: .downstreamWritable | .cut, until: deadline)
+            if woken.meets(.cut) { return }
+        }
     }
 
     /// The user of all exchanges that use the connection, if they agree.

@@ -1,6 +1,6 @@
 // The folder where the lupin processes of one user on one machine find each other.
 import LupinCore
-import LupinIO
+package import LupinIO
 import LupinTLS
 
 /// A folder with one socket for each running lupin process of this user.
@@ -29,6 +29,16 @@ package enum SiblingFolder {
             .map { "\(folder)/\($0)" }
     }
 
+    /// The sockets of all lupins of this user that there are.
+    package static func all() throws(SystemError) -> [String] {
+        var paths: [String] = []
+        for folder in ofThisUser {
+            let names = try LocalSocket.names(in: folder)
+            paths += names.filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }
+        }
+        return paths
+    }
+
     /// The sockets of the other processes, without that of the process with this pseudonym in
     /// `Via`; nil when they can't be read.
     static func siblings(of pseudonym: String, in folders: [String]) -> [String]? {
@@ -47,7 +57,7 @@ package enum SiblingFolder {
     }
 
     /// The number of the process that made the socket.
-    static func process(of socket: String) -> Int32 {
+    package static func process(of socket: String) -> Int32 {
         let name = socket.split(separator: "/").last ?? ""
         let digits = name.prefix { $0 != "-" }
         let number = NumberReader.unsigned(digits, max: UInt64(Int32.max)) ?? 0

@@ -1,0 +1,198 @@
+// What a confined command sees of the file system: what was given, and nothing of lupin's.
+
+/// A path with what a confined command sees there, and below up to the next such path.
+package struct ViewedPlace: Sendable, Hashable {
+    package enum Mark: String, Sendable, CaseIterable {
+        /// As it is, and what the command writes stays.
+        case writable
+        /// As it is, read-only.
+        case shown
+        /// As it is, but what the command writes there is dropped at its end.
+        case dropped
+        /// A new folder on disk, which is removed at the end.
+        case fresh
+        /// A folder with nothing but the places below it.
+        case emptied
+        /// A folder without what begins with a dot, read-only.
+        case dotless
+        /// Not there, and nothing can come to be there.
+        case absent
+    }
+
+    package let mark: Mark
+    /// Absolute, without links.
+    package let path: String
+
+    package init(_ mark: Mark, _ path: String) {
+        self.mark = mark
+        self.path = path
+    }
+
+    /// Parses what `text` returns.
+    package init?(_ text: String) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let mark = Mark(rawValue: String(parts[0])),
+            parts[1].hasPrefix("/")
+        else { return nil }
+        self.init(mark, String(parts[1]))
+    }
+
+    /// One argument of a command.
+    package var text: String { "\(mark.rawValue):\(path)" }
+}
+
+/// One change to the tree of mounts; each needs those before it.
+package enum ViewStep: Sendable, Equatable {
+    case give(String), show(String), drop(String), refresh(String), empty(String)
+    /// The folder becomes a view, in which nothing new appears.
+    case freeze(String, without: Set<String>, withoutDots: Bool)
+    /// An empty file or folder covers what is there.
+    case cover(String)
+    /// What is there is taken out of a folder whose changes are dropped.
+    case remove(String)
+
+    /// The path that it changes.
+    package var path: String {
+        switch self {
+        case .give(let path), .show(let path), .drop(let path), .refresh(let path),
+            .empty(let path), .freeze(let path, _, _), .cover(let path), .remove(let path):
+            path
+        }
+    }
+}
+
+/// What a confined command sees of the file system: everything read-only, but for these places.
+package struct ConfinedView: Sendable, Equatable {
+    /// At most one for a path: the first that was added stays.
+    package private(set) var places: [ViewedPlace] = []
+    private var marks: [String: ViewedPlace.Mark] = [:]
+
+    package init(_ places: [ViewedPlace] = []) { for place in places { add(place) } }
+
+    package mutating func add(_ mark: ViewedPlace.Mark, _ path: String) {
+        add(ViewedPlace(mark, path))
+    }
+
+    private mutating func add(_ place: ViewedPlace) {
+        guard marks[place.path] == nil else { return }
+        marks[place.path] = place.mark
+        places.append(place)
+    }
+
+    /// The mark that decides about a path; nil where all is as outside, but read-only.
+    package func mark(of path: String) -> ViewedPlace.Mark? {
+        for folder in PlacePath.upwards(from: path) {
+            guard let mark = marks[folder] else { continue }
+            // Below an entry that is shown, all is as outside.
+            if mark == .dotless, folder != path, !PlacePath.isDotted(path, below: folder) {
+                return nil
+            }
+            return mark
+        }
+        return nil
+    }
+
+    /// Whether the command could put another file there.
+    package func isWritable(_ path: String) -> Bool { mark(of: path) == .writable }
+
+    /// What is to be done, the outermost first.
+    ///
+    /// `isFolder` tells whether there is a folder at a path, outside.
+    package func steps(isFolder: (String) -> Bool) -> [ViewStep] {
+        var early: [ViewStep] = []
+        var late: [ViewStep] = []
+        var withouts: [String: Set<String>] = [:]
+        for place in places {
+            let path = place.path
+            switch place.mark {
+            case .writable: early.append(.give(path))
+            case .shown: early.append(.show(path))
+            case .dropped: early.append(.drop(path))
+            case .fresh: early.append(.refresh(path))
+            case .emptied: early.append(.empty(path))
+            case .dotless:
+                if mark(of: PlacePath.parent(of: path)) != nil { early.append(.show(path)) }
+                withouts[path, default: []].formUnion([])
+            case .absent:
+                switch mark(of: PlacePath.parent(of: path)) {
+                case .writable: late.append(.cover(path))
+                case .dropped: late.append(.remove(path))
+                // Nothing is there.
+                case .fresh, .emptied, .absent: break
+                case .shown, nil: freeze(path, &withouts, &late, isFolder)
+                case .dotless:
+                    if marks[PlacePath.parent(of: path)] == .dotless {
+                        freeze(path, &withouts, &late, isFolder)
+                    }
+                }
+            }
+        }
+        early += withouts.map { path, names in
+            .freeze(path, without: names, withoutDots: marks[path] == .dotless)
+        }
+        return early.sorted(by: ConfinedView.isBefore) + late.sorted(by: ConfinedView.isBefore)
+    }
+
+    /// Has nothing appear at a path, by the innermost folder above it that is there.
+    private func freeze(
+        _ path: String,
+        _ withouts: inout [String: Set<String>],
+        _ late: inout [ViewStep],
+        _ isFolder: (String) -> Bool
+    ) {
+        var entry = path
+        while entry != "/", !isFolder(PlacePath.parent(of: entry)) {
+            entry = PlacePath.parent(of: entry)
+        }
+        let folder = PlacePath.parent(of: entry)
+        // The root can't be covered.
+        if folder == "/" {
+            late.append(.cover(entry))
+        } else {
+            withouts[folder, default: []].insert(PlacePath.name(of: entry))
+        }
+    }
+
+    /// The outermost first; a folder is there before it is frozen.
+    private static func isBefore(_ a: ViewStep, _ b: ViewStep) -> Bool {
+        func order(_ step: ViewStep) -> (Int, String, Int) {
+            let isFreeze = if case .freeze = step { 1 } else { 0 }
+            return (PlacePath.depth(of: step.path), step.path, isFreeze)
+        }
+        return order(a) < order(b)
+    }
+}
+
+/// Questions about absolute paths without links.
+package enum PlacePath {
+    /// The path and the folders above it, the innermost first.
+    package static func upwards(from path: String) -> [String] {
+        var paths = [path]
+        while let last = paths.last, last != "/" { paths.append(parent(of: last)) }
+        return paths
+    }
+
+    /// The folder above; "/" for the root itself.
+    package static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
+        return String(path[..<slash])
+    }
+
+    package static func name(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+    }
+
+    package static func depth(of path: String) -> Int {
+        path == "/" ? 0 : path.utf8.count { $0 == 0x2F }
+    }
+
+    /// Whether a path is that folder, or lies below it.
+    package static func isWithin(_ path: String, _ folder: String) -> Bool {
+        path == folder || folder == "/" || path.hasPrefix(folder + "/")
+    }
+
+    /// Whether the first name below the folder begins with a dot.
+    static func isDotted(_ path: String, below folder: String) -> Bool {
+        path.dropFirst(folder.count + 1).hasPrefix(".")
+    }
+}

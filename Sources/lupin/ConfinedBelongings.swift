@@ -1,0 +1,60 @@
+// What of lupin's is kept from a confined command: its own, and that of all others that run.
+import LupinCore
+import LupinIO
+import LupinProxy
+
+/// All that the lupins of this user read and keep, the one that confines among them.
+struct ConfinedBelongings {
+    private(set) var all: [Belonging]
+    private(set) var remarks: [String] = []
+    /// The sockets of those that run, and where one may listen.
+    private(set) var sockets: [String]
+
+    /// - Parameters:
+    ///   - configuration: That of the command's proxy, with `admin` as it is written.
+    ///   - environment: The variables of this process.
+    /// - Throws: When a lupin that runs doesn't say what it keeps.
+    init(
+        _ configuration: Configuration,
+        _ environment: [String: String]
+    ) throws(ConfinedRefusal) {
+        all = configuration.belongings(environment)
+        all += UserFolder.all(environment).map { Belonging(.kept, "\($0)/lupin") }
+        all += SiblingFolder.ofThisUser.map { Belonging(.kept, $0) }
+        // Where one would listen, and would read its rules, without any variable or file.
+        all += Configuration.defaults.belongings(environment).filter { $0.kind == .socket }
+        if let account = ProcessOwner.accountHome {
+            let folders = UserFolder.all(["HOME": account])
+            all += folders.map { Belonging(.kept, "\($0)/lupin") }
+        }
+        do throws(SystemError) {
+            sockets = try SiblingFolder.all()
+        } catch {
+            throw ConfinedRefusal(
+                message: "the lupins that run can't be found: \(error.message)"
+            )
+        }
+        // One that a service manager started may have no folder for that.
+        if let running = RunningLupin.find(socket: nil)?.rules.file {
+            all.append(Belonging(.kept, running))
+        }
+        for socket in sockets {
+            let process = SiblingFolder.process(of: socket)
+            switch Belonging.ask(at: socket) {
+            case nil: continue
+            case .belongings(let others): all += others
+            case .unknown:
+                remarks.append(
+                    "the lupin of process \(process) is of another version and does not say "
+                        + "which files it keeps; restart it"
+                )
+            case .silent:
+                throw ConfinedRefusal(
+                    message: "the lupin of process \(process) does not answer, so its files can't "
+                        + "be kept from the command; end or restart it"
+                )
+            }
+        }
+        sockets += all.filter { $0.kind == .socket }.map(\.path)
+    }
+}

@@ -1,0 +1,269 @@
+// What a command sees in `lupin exec --confine`, and why.
+import LupinCore
+import LupinIO
+import LupinProxy
+
+/// What the user gives a confined command, and keeps from it.
+struct ConfinedGifts: Sendable {
+    var home = HomeMode.readOnly
+    var hidden: [String] = []
+    var shown: [String] = []
+    var writable: [String] = []
+    /// Whether connections that ignore the proxy variables are led to lupin where that is possible.
+    var isRedirecting = true
+}
+
+/// Why a command is not confined: something would not hold.
+struct ConfinedRefusal: Error {
+    /// A sentence for users.
+    let message: String
+}
+
+/// A view of the file system, with the reason for each of its places.
+struct ConfinedPlan: Sendable {
+    /// Why something is as it is; the order of `--explain`.
+    enum Reason: String, Sendable, CaseIterable {
+        case given = "given by --write"
+        case workingFolder = "the working folder"
+        case shared = "the home, by --home shared"
+        case temporary = "temporary files, of this run alone"
+        case privateHome = "a home of this run alone, by --home private"
+        case cache = "caches of tools"
+        case shown = "given by --show"
+        case tool = "programs and settings without secrets"
+        case system = "the system's own"
+        case hidden = "hidden by --hide"
+        case lupin = "lupin's own: rules, keys, tokens, records, sockets"
+        case credentials = "credentials and what else is not known to have none"
+        case others = "for root alone"
+        case socket = "sockets, which lead out"
+    }
+
+    private(set) var view = ConfinedView()
+    private(set) var reasons: [String: Reason] = [:]
+    /// Sockets of lupin to which a connection must fail.
+    private(set) var unreachable: [String] = []
+    /// What the user may wonder about.
+    private(set) var remarks: [String] = []
+    let homes: [String]
+    let isRedirecting: Bool
+    private let environment: [String: String]
+
+    /// - Parameters:
+    ///   - configuration: That of the command's proxy.
+    ///   - admin: `admin` as it is written.
+    ///   - gifts: What the user said.
+    ///   - environment: The variables of this process.
+    /// - Throws: What would not hold.
+    init(
+        _ configuration: Configuration,
+        admin: AdminSettings,
+        _ gifts: ConfinedGifts,
+        _ environment: [String: String]
+    ) throws(ConfinedRefusal) {
+        self.environment = environment
+        isRedirecting = gifts.isRedirecting
+        let homes = [ProcessOwner.home(environment), ProcessOwner.accountHome]
+        self.homes = homes.compactMap { $0.flatMap(PublicFile.target) }.reduce(into: []) {
+            if $1 != "/", !$0.contains($1) { $0.append($1) }
+        }
+        var written = configuration
+        written.settings.admin = admin
+        let own = try ConfinedBelongings(written, environment)
+        remarks = own.remarks
+        unreachable = own.sockets
+        let trails = own.all.map { ($0, PathTrail($0.path, from: "/")) }
+        // What is added first stays.
+        for path in gifts.hidden { add(.absent, target(path), .hidden) }
+        for (_, trail) in trails where !Self.isMadeAnew(trail.target) {
+            add(.absent, trail.target, .lupin)
+        }
+        try give(gifts)
+        addTemporary()
+        addHomes(gifts.home)
+        addSystem()
+        for path in ConfinedDoors.all(environment) where isReached(path, gifts) {
+            add(.absent, path, .socket)
+        }
+        try check(trails)
+    }
+
+    private mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
+        view.add(mark, path)
+        if reasons[path] == nil { reasons[path] = reason }
+    }
+
+    /// A path without links, whether or not it is there.
+    private func target(_ path: String) -> String {
+        PathTrail(path, from: ProcessOwner.directory).target
+    }
+
+    /// Whether a confined command has such folders of its own.
+    private static func isMadeAnew(_ path: String) -> Bool {
+        ["/dev", "/proc", "/sys"].contains { PlacePath.isWithin(path, $0) }
+    }
+
+    // MARK: What is given
+
+    private mutating func give(_ gifts: ConfinedGifts) throws(ConfinedRefusal) {
+        for (paths, mark, reason) in [
+            (gifts.writable, ViewedPlace.Mark.writable, Reason.given),
+            (gifts.shown, .shown, .shown),
+        ] {
+            for path in paths {
+                let target = target(path)
+                try keepOut(target, "\(path) is")
+                if target == "/" {
+                    throw ConfinedRefusal(message: "\(path) is the whole file system")
+                }
+                add(mark, target, reason)
+            }
+        }
+        let folder = ProcessOwner.directory
+        if folder == "/" || homes.contains(folder) || Self.temporary.contains(folder) {
+            if view.mark(of: folder) != .writable, gifts.home != .shared || folder == "/" {
+                remarks.append(
+                    "the working folder \(folder) is shared with other programs and not given to "
+                        + "the command; run it in a folder below, or use --write PATH"
+                )
+            }
+            return
+        }
+        try keepOut(folder, "the working folder \(folder) is")
+        add(.writable, folder, .workingFolder)
+    }
+
+    /// Nothing of lupin's is given, nor anything in it.
+    private func keepOut(_ path: String, _ subject: String) throws(ConfinedRefusal) {
+        if view.mark(of: path) == .absent {
+            let owner = reasons.contains { $0.value == .hidden && PlacePath.isWithin(path, $0.key) }
+            throw ConfinedRefusal(
+                message: owner
+                    ? "\(subject) hidden by --hide"
+                    : "\(subject) lupin's own, which a confined command never gets"
+            )
+        }
+    }
+
+    // MARK: What is private
+
+    private static let temporary = ["/tmp", "/var/tmp"]
+
+    private mutating func addTemporary() {
+        for folder in Self.temporary where PublicFile.target(of: folder) == folder {
+            add(.fresh, folder, .temporary)
+        }
+        let runtime = environment["XDG_RUNTIME_DIR"] ?? "/run/user/\(ProcessOwner.userNumber)"
+        for folder in [UserFolder.temporary(environment), runtime] {
+            guard let folder = PublicFile.target(of: folder), !Self.isMadeAnew(folder),
+                !homes.contains(where: { PlacePath.isWithin($0, folder) }), folder != "/"
+            else { continue }
+            add(.fresh, folder, .temporary)
+        }
+        // Where its folder is given to the command, that of others lie there, too.
+        let temporary = target(UserFolder.temporary(environment))
+        guard view.mark(of: temporary) != .fresh else { return }
+        for name in PublicFile.names(in: temporary) where name.hasPrefix("lupin-") {
+            guard name.count == PrivateFolder.nameLength else { continue }
+            add(.absent, "\(temporary)/\(name)", .lupin)
+        }
+    }
+
+    private mutating func addHomes(_ mode: HomeMode) {
+        for home in homes {
+            for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
+                let reason: Reason =
+                    switch place.mark {
+                    case .writable: .shared
+                    case .fresh: mode == .private ? .privateHome : .cache
+                    case .dropped: .cache
+                    case .shown: .tool
+                    case .dotless, .emptied, .absent: .credentials
+                    }
+                add(place.mark, place.path, reason)
+            }
+            guard mode == .readOnly else { continue }
+            // What is absent is so by its other name, too.
+            for name in PublicFile.names(in: home) where name.hasPrefix(".") {
+                let path = "\(home)/\(name)"
+                guard view.mark(of: path) == .dotless, let target = PublicFile.target(of: path),
+                    target != path, view.mark(of: target) == nil
+                else { continue }
+                add(.absent, target, .credentials)
+            }
+        }
+    }
+
+    // MARK: What is the system's
+
+    private static let runtime = [
+        "/run/current-system", "/run/booted-system", "/run/wrappers", "/run/opengl-driver",
+        "/run/opengl-driver-32",
+    ]
+
+    /// What root may read and a command of root's has no use for.
+    private static let roots = [
+        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+        "/etc/sudoers.d", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/krb5.keytab",
+        "/etc/letsencrypt", "/etc/wireguard", "/etc/kubernetes", "/etc/NetworkManager",
+        "/etc/ppp", "/etc/ipsec.secrets", "/var/lib/docker", "/var/lib/containers",
+        "/var/lib/containerd", "/var/lib/kubelet", "/var/backups", "/var/spool", "/var/mail",
+    ]
+
+    private mutating func addSystem() {
+        for folder in ["/run", "/var/run"] where PublicFile.target(of: folder) == folder {
+            add(.emptied, folder, .socket)
+        }
+        for path in Self.runtime where PublicFile.exists(path) { add(.shown, path, .system) }
+        guard ProcessOwner.userNumber == 0 else { return }
+        if PublicFile.target(of: "/home") == "/home" {
+            add(.emptied, "/home", .others)
+            if PublicFile.exists("/home/linuxbrew") { add(.shown, "/home/linuxbrew", .tool) }
+        }
+        let keys = PublicFile.names(in: "/etc/ssh").filter { $0.hasSuffix("_key") }
+        for path in Self.roots + keys.map({ "/etc/ssh/\($0)" }) {
+            if let target = PublicFile.target(of: path) { add(.absent, target, .others) }
+        }
+    }
+
+    /// Whether a socket could be connected to.
+    private func isReached(_ path: String, _ gifts: ConfinedGifts) -> Bool {
+        if Self.isMadeAnew(path)
+            || gifts.shown.contains(where: {
+                PlacePath.isWithin(path, target($0))
+            })
+        {
+            return false
+        }
+        return switch view.mark(of: path) {
+        case nil, .writable, .shown: true
+        // A socket is none any more behind the file system that keeps changes apart.
+        case .dropped, .fresh, .emptied, .dotless, .absent: false
+        }
+    }
+
+    // MARK: What must hold
+
+    /// What lupin reads or writes outside, the command can't change by its name.
+    private mutating func check(_ trails: [(Belonging, PathTrail)]) throws(ConfinedRefusal) {
+        for (belonging, trail) in trails {
+            for link in trail.links where view.isWritable(PlacePath.parent(of: link.path)) {
+                guard link.isLast else {
+                    throw ConfinedRefusal(
+                        message: "\(link.path) is a link in a folder that the command may write, "
+                            + "and lupin uses \(belonging.path) by way of it: name that without "
+                            + "the link, or run the command in another folder"
+                    )
+                }
+                add(.absent, link.path, .lupin)
+            }
+            let folder = PlacePath.parent(of: trail.target)
+            guard belonging.kind == .replaced, view.isWritable(folder) else { continue }
+            throw ConfinedRefusal(
+                message: "lupin replaces \(belonging.path) in a folder that the command may write, "
+                    + "so it can't be kept from it: put it elsewhere, or into a folder of its own "
+                    + "and add --hide for that"
+            )
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// What `lupin exec --confine --explain` prints: what a command would see, and why.
+import LupinCore
+import LupinIO
+
+/// The places of a plan by what they are for the command.
+struct ConfinedText {
+    private let plan: ConfinedPlan
+    private let environment: [String: String]
+
+    init(_ plan: ConfinedPlan, _ environment: [String: String]) {
+        self.plan = plan
+        self.environment = environment
+    }
+
+    private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [
+        ("Writable", [.writable]),
+        ("Writable, dropped at the end", [.dropped, .fresh]),
+        ("Read-only, as all that is not named here", [.shown]),
+        ("Absent", [.absent, .emptied, .dotless]),
+    ]
+
+    var text: String {
+        var lines: [String] = []
+        for (title, marks) in Self.groups {
+            let places = plan.view.places.filter { marks.contains($0.mark) }
+            if places.isEmpty { continue }
+            lines.append(title)
+            for reason in ConfinedPlan.Reason.allCases {
+                let names = places.filter { plan.reasons[$0.path] == reason }.flatMap(names)
+                if names.isEmpty { continue }
+                lines.append("  \(reason.rawValue):")
+                lines += Self.wrapped(names.sorted())
+            }
+        }
+        return (lines + plan.remarks.map { "lupin: \($0)" }).joined(separator: "\n")
+    }
+
+    private func names(_ place: ViewedPlace) -> [String] {
+        guard place.mark == .dotless else { return [short(place.path)] }
+        // Those that are there now stand for all that could be.
+        let dotted = PublicFile.names(in: place.path).filter { name in
+            name.hasPrefix(".")
+                && !plan.view.places.contains {
+                    $0.mark != .absent && PlacePath.isWithin($0.path, "\(place.path)/\(name)")
+                }
+        }
+        let absent = dotted.map { "\(place.path)/\($0)" }
+        return absent.map(short) + ["\(short(place.path))/.* but for the above"]
+    }
+
+    private func short(_ path: String) -> String {
+        for home in plan.homes where PlacePath.isWithin(path, home) && plan.homes.first == home {
+            return "~" + path.dropFirst(home.count)
+        }
+        return LogText.plain(path)
+    }
+
+    private static let widthMax = 80
+
+    /// Names beside each other, in lines of 80 columns where they fit.
+    private static func wrapped(_ names: [String]) -> [String] {
+        var lines: [String] = []
+        for name in names {
+            if let last = lines.last, last.count + name.count + 2 <= widthMax {
+                lines[lines.count - 1] = "\(last)  \(name)"
+            } else {
+                lines.append("    \(name)")
+            }
+        }
+        return lines
+    }
+}

@@ -1,0 +1,202 @@
+// That a confined command sees and changes only what it was given, whatever comes to be outside.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+@Suite(
+    .enabled(
+        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        "this machine gives users no namespaces, or has no Python"
+    )
+)
+struct ViewAttackTests {
+    fileprivate static let secret = "planted-s3cret-value"
+
+    /// A home, a working folder in it, and the files of another lupin that runs.
+    private struct Surroundings {
+        let base: Folder
+        let path: String
+        var home: String { "\(path)/home" }
+        var work: String { "\(home)/work" }
+        var other: String { "\(path)/other" }
+
+        init() throws {
+            base = try Folder()
+            path = try #require(PublicFile.target(of: base.path))
+            let secrets =
+                [
+                    ".ssh/id", ".npmrc", ".netrc", ".git-credentials", ".aws/credentials",
+                    ".config/gh/hosts.yml", ".gnupg/key", ".docker/config.json", ".kube/config",
+                    ".mozilla/profile", ".cargo/credentials.toml", ".m2/settings.xml", ".pypirc",
+                    ".local/share/keyrings/login", ".config/git/credentials", ".unheard-of/file",
+                    ".cache/mozilla/page", "kept/by-hide", "dotfiles/npmrc", "work/token",
+                ].map { "home/\($0)" }
+                + ["token", "jar.txt", "log", "log.1", "store", "capture/1", "cache/1"].map {
+                    "other/\($0)"
+                }
+            for name in secrets { try write(name, ViewAttackTests.secret + "\n") }
+            for name in [
+                ".bashrc", ".gitconfig", "docs/text", ".cache/pip/x", ".npm/x", ".cargo/x",
+            ] {
+                try write("home/\(name)", "text\n")
+            }
+            try FileManager.default.removeItem(atPath: "\(home)/.npmrc")
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(home)/.npmrc",
+                withDestinationPath: "dotfiles/npmrc"
+            )
+            try write(
+                "other/rules.yaml",
+                """
+                lupin: 1
+                listen: 127.0.0.1:0
+                admin: {socket: \(other)/admin.sock}
+                log: {to: \(other)/log}
+                intercept: {mode: all, ca: {cert: \(other)/ca.pem, key: \(other)/ca.key}}
+                capture: {path: \(other)/capture}
+                cache: {store: {path: \(other)/cache}}
+                tokens:
+                  api: {bearer: "${file:\(other)/token}"}
+                  grant:
+                    oauth2: {grant: client_credentials, token_url: "https://id.test/",
+                      client_id: a, client_secret: b, store: \(other)/store}
+                rules:
+                  # \(ViewAttackTests.secret)
+                  - {match: "https://api.test/", request: [{auth: api}]}
+                  - {match: "https://id.test/x", request: [{auth: grant}]}
+                  - {match: "https://jar.test/", cookies: {jar: \(other)/jar.txt}}
+
+                """
+            )
+            try write(
+                "home/work/lupin.yaml",
+                """
+                lupin: 1
+                tokens:
+                  api: {bearer: "${file:\(work)/token}"}
+                # \(ViewAttackTests.secret)
+                rules: [{match: "https://api.test/", request: [{auth: api}]}]
+
+                """
+            )
+        }
+
+        func write(_ name: String, _ text: String) throws {
+            let file = "\(path)/\(name)"
+            try WholeFile.makeDirectories(
+                URL(fileURLWithPath: file).deletingLastPathComponent().path
+            )
+            try WholeFile.write(Array(text.utf8), to: file)
+        }
+
+        func confined(_ options: [String], _ words: [String]) -> Process {
+            let common = [
+                "exec", "--confine", "--rules", "\(work)/lupin.yaml", "--log", "\(work)/log",
+                "--show", path, "--hide", "\(home)/kept",
+            ]
+            let process = Lupin.process(Lupin.path, common + options + ["--"] + words, in: work)
+            process.environment?["HOME"] = home
+            return process
+        }
+    }
+
+    @Test func `an adversary reads, changes and reaches nothing that it was not given`() throws {
+        let place = try Surroundings()
+        let running = try RunningLupin("serve", "--rules", "\(place.other)/rules.yaml")
+        let doors = try ["outside.sock", "home/docs/door.sock", "home/work/door.sock"].map {
+            try LocalDoor("\(place.path)/\($0)")
+        }
+        // As another lupin's, in the temporary folder that both have.
+        let wrappers = try PrivateFolder(in: "/tmp")
+        let wrapper = "\(wrappers.path)/node-proxy.cjs"
+        try WholeFile.write(Array("// \(Self.secret)".utf8), to: wrapper)
+        let facts: [String: Any] = [
+            "base": place.path, "home": place.home, "secret": Self.secret, "wrappers": [wrapper],
+            "sockets": doors.map(\.path) + ["\(place.other)/admin.sock"],
+            "later": ["\(place.path)/outside.sock", "\(place.other)/later.sock"],
+        ]
+        let json = String(
+            decoding: try JSONSerialization.data(withJSONObject: facts),
+            as: UTF8.self
+        )
+        let process = place.confined([], [SmallInternet.python, "-c", ViewAdversary.script, json])
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        var lines = Self.lines(output, until: "ready")
+        // As lupin does it: a new file in the place of the old one.
+        for name in ["store", "store.new", "jar.txt", "token", "rules.yaml", "log.2"] {
+            try place.write("other/\(name)", Self.secret)
+        }
+        try FileManager.default.moveItem(
+            atPath: "\(place.other)/log",
+            toPath: "\(place.other)/log.3"
+        )
+        for name in ["other/log", "home/.later", "home/later"] {
+            try place.write(name, Self.secret)
+        }
+        doors[0].remove()
+        let later = try ["outside.sock", "other/later.sock"].map {
+            try LocalDoor("\(place.path)/\($0)")
+        }
+        input.fileHandleForWriting.write(Data("go\n".utf8))
+        lines += Self.lines(output, until: nil)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(lines.count >= 190, "\(lines.count) attempts: \(lines.suffix(3))")
+        // New names in a home that is read-only are seen like old ones, unless they have a dot.
+        #expect(lines.filter { !$0.hasPrefix("kept ") } == [])
+        for path in [
+            "/tmp/planted", "\(place.home)/.cache/pip/planted", "\(place.home)/.npm/planted",
+        ] {
+            #expect(!FileManager.default.fileExists(atPath: path), "\(path)")
+        }
+        withExtendedLifetime((running, later, wrappers.path)) {}
+    }
+
+    private static func lines(_ pipe: Pipe, until last: String?) -> [String] {
+        var (lines, line): ([String], [UInt8]) = ([], [])
+        while let byte = try? pipe.fileHandleForReading.read(upToCount: 1)?.first {
+            guard byte == 0x0A else {
+                line.append(byte)
+                continue
+            }
+            let text = String(decoding: line, as: UTF8.self)
+            if text == last { break }
+            lines.append(text)
+            line = []
+        }
+        return lines
+    }
+}
+
+/// A socket with a path at which a test listens.
+private final class LocalDoor {
+    let path: String
+    private let descriptor: Int32
+
+    init(_ path: String) throws {
+        self.path = path
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8CString)
+        try #require(bytes.count <= MemoryLayout.size(ofValue: address.sun_path))
+        // Safety: the path was seen to fit; bind reads the address only.
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+            unsafe bytes.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
+        }
+        let code = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(code == 0 && listen(descriptor, 8) == 0)
+    }
+
+    func remove() { unsafe unlink(path) }
+
+    deinit { close(descriptor) }
+}
