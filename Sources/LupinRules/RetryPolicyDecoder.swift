@@ -200,7 +200,7 @@ struct RetryPolicyDecoder {
     private func budget(_ entry: YAMLNode.Entry) -> RetryPolicy.Budget?? {
         if isNone(entry) { return .some(nil) }
         var budget = RetryPolicy.Budget()
-        let isComplete = leaves(entry, example: "{ratio: 20%, floor: 10}") { leaf, setting in
+        let isComplete = leaves(entry, example: "{ratio: 20%, floor: 100}") { leaf, setting in
             switch leaf.key {
             case "ratio": set(&budget.ratio, share(leaf.value))
             case "floor": set(&budget.floor, context.number(leaf.value, setting))

@@ -100,7 +100,7 @@ struct CompleteExampleTests {
             hold: 0
             hedge: none
             offline_wait: 0s
-            budget: {ratio: 20%, floor: 10, window: 10s, per: host}
+            budget: {ratio: 20%, floor: 100, window: 10s, per: host}
           lost: {limit: 2, status: [], errors: [stale-connection, reset]}
         trust:
           acme:

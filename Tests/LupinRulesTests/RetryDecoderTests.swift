@@ -52,7 +52,7 @@ struct RetryDecoderTests {
                 status: [408, 500, 502, 503, 504]
                 backoff: {base: 2, scale: 500ms, max: 10s, jitter: full}
                 retry_after: {honour: true, max: 30s}
-                budget: {ratio: 20%, floor: 10, window: 10s, per: host}
+                budget: {ratio: 20%, floor: 100, window: 10s, per: host}
               connection-lost: {limit: 2, status: [], errors: [stale-connection, reset]}
             """
         #expect(errors(written).isEmpty)

@@ -154,7 +154,7 @@ struct RetryErrorTests {
         ),
         (
             "budget: 20%", "2:21: expected none or a map, found \"20%\"  [E-TYPE]",
-            "write {ratio: 20%, floor: 10}"
+            "write {ratio: 20%, floor: 100}"
         ),
         (
             "budget: {ratio: 140%}", "2:29: ratio 140% is out of range  [E-RANGE]",

@@ -18,6 +18,8 @@ package struct OriginHealth: Sendable {
     private var lastUse: UInt64
     /// Failures since the last success.
     package private(set) var failuresInRow: UInt32 = 0
+    /// A retry is among them.
+    private var hasFailedRetry = false
 
     /// Makes the health of an unknown host.
     package init(now: UInt64) { lastUse = now }
@@ -78,23 +80,33 @@ extension OriginHealth {
     ///
     /// One success resets all failures. Requests are sent even if the circuit is open, so they
     /// serve as probes, and no half-open state is needed.
-    package mutating func noteOutcome(isFailure: Bool, begun: UInt64, _ now: UInt64) {
+    package mutating func noteOutcome(
+        isFailure: Bool,
+        isRetry: Bool,
+        begun: UInt64,
+        _ now: UInt64
+    ) {
         // After the clock went back, all that is known is that `now` is later than all before.
         let isClockBack = now < lastUse
         let now = use(now)
         guard isFailure else {
             failuresInRow = 0
+            hasFailedRetry = false
             return
         }
         lastFailure = now
+        if isRetry { hasFailedRetry = true }
         if failuresInRow > 0, begun < lastCounted, !isClockBack { return }
         failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
         lastCounted = now
     }
 
     /// Whether retries are pointless now: only failures, many of them, and the last one recent.
+    ///
+    /// A retry must be among them: a burst of requests that fail once each says nothing about what
+    /// comes a moment later.
     package func isOpen(_ circuit: RetryPolicy.Circuit, _ now: UInt64) -> Bool {
-        failuresInRow >= UInt32(clamping: circuit.failures)
+        hasFailedRetry && failuresInRow >= UInt32(clamping: circuit.failures)
             && now.elapsed(since: lastFailure) <= circuit.openMicroseconds
     }
 }

@@ -42,8 +42,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package struct Budget: Sendable, Equatable {
         /// Retries per request, from 0 to 1.
         package var ratio = 0.2
-        /// Retries in a window that are always allowed.
-        package var floor = 10
+        /// Retries in a window that are always allowed: enough for a blip under one person's tools.
+        package var floor = 100
         package var window = Duration.seconds(10)
 
         package init() {}

@@ -80,7 +80,7 @@ package enum RetryKeyTable {
         .special(
             .budget,
             .map("none or {ratio, floor, window, per}"),
-            "{ratio: 20%, floor: 10, window: 10s, per: host}",
+            "{ratio: 20%, floor: 100, window: 10s, per: host}",
             "retries in a window: ratio of its requests, but floor at least; or none"
         ),
         .special(
@@ -110,7 +110,7 @@ package enum RetryKeyTable {
         row("hedge.after", .duration(1...5 * minute), "p95", "or p95: of the host's last times"),
         row("hedge.max", .number(1...3), "1", "attempts beside the first"),
         row("budget.ratio", .text("0% to 100%"), "20%", "retries per request"),
-        row("budget.floor", .number(0...10000), "10", "retries that are always allowed"),
+        row("budget.floor", .number(0...10000), "100", "retries that are always allowed"),
         row("budget.window", .duration(1000...5 * minute), "10s", "in which both are counted"),
         row("budget.per", .choice(["host"]), "host", "what is counted together"),
         row("circuit.failures", .number(1...10000), "10", "one that began before the last is none"),

@@ -15,20 +15,6 @@ struct RetryProgress {
     var hasWaitedForNetwork = false
 }
 
-/// Why a host gets no retry now.
-enum RetryRefusal: Sendable {
-    /// Its circuit is open: it has failed too often in a row.
-    case open(String)
-    /// Its retry budget is spent; the duration is the budget's window.
-    case spent(String, Duration)
-
-    var reason: String {
-        switch self {
-        case .open(let reason), .spent(let reason, _): reason
-        }
-    }
-}
-
 extension Exchange {
     /// An exchange ends after this many attempts, whatever rules and retriers decide.
     private static let attemptsMax = 50
@@ -144,7 +130,7 @@ extension Exchange {
         }
         asked.previousDelay = retry.delay
         asked.chance = resources.chance()
-        return try await afford(retryPolicy.evaluate(asked), of: attempt, after: error)
+        return afford(retryPolicy.evaluate(asked), of: attempt, after: error)
     }
 
     /// Checks that there is time for a retry, and that the host's budget allows it.
@@ -152,7 +138,7 @@ extension Exchange {
         _ result: RetryResult,
         of attempt: Attempt,
         after error: LupinError?
-    ) async throws(LupinError) -> RetryResult {
+    ) -> RetryResult {
         var wait = Duration.zero
         switch result {
         case .retry: break
@@ -167,26 +153,11 @@ extension Exchange {
             }
             return .doNotRetryWithError(LupinError.totalTimeIsOver(origin))
         }
-        var refusal = refusal(ofRetryAt: origin)
-        if error != nil, case .spent(_, let window)? = refusal, retryPolicy.backoff != nil {
-            // It is worth waiting for an origin that answers other requests; a response in hand is
-            // not discarded for a chance.
-            attempt.observeUpstream()
-            dropUpstream()
-            let deadline = slot.loop.deadline(in: window * 2)
-            while case .spent? = refusal, now < deadline {
-                try await pause(Self.budgetPause)
-                refusal = self.refusal(ofRetryAt: origin)
-            }
-        }
-        return refusal.map { .doNotRetry(reason: $0.reason) } ?? result
+        return refusal(ofRetryAt: origin).map { .doNotRetry(reason: $0) } ?? result
     }
 
-    /// The pause between two checks of a spent budget.
-    private static let budgetPause = Duration.milliseconds(250)
-
     /// Why the host gets no further attempt; nil when it does, and then the attempt is counted.
-    func refusal(ofRetryAt origin: Origin) -> RetryRefusal? {
+    func refusal(ofRetryAt origin: Origin) -> String? {
         guard let policy = plan?.retry, policy.budget != nil || policy.circuit != nil else {
             return nil
         }
@@ -194,7 +165,7 @@ extension Exchange {
         return resources.shared.health.record(of: origin, now: now).use { health in
             if let circuit = policy.circuit, health.isOpen(circuit, now) {
                 let count = circuit.failures
-                return .open("the last \(count) attempts at \(origin.authority) failed")
+                return "the last \(count) attempts at \(origin.authority) failed"
             }
             guard let budget = policy.budget else { return nil }
             guard case .spent(let retries, let allowed) = health.admitRetry(budget, now) else {
@@ -202,8 +173,7 @@ extension Exchange {
             }
             let window = UnitText.duration(budget.window.milliseconds)
             let spent = "\(retries) of \(allowed) in \(window)"
-            let reason = "the retry budget of \(origin.authority) is spent: \(spent)"
-            return .spent(reason, budget.window)
+            return "the retry budget of \(origin.authority) is spent: \(spent)"
         }
     }
 
@@ -219,10 +189,16 @@ extension Exchange {
         let now = self.now
         let isFailure = failure != nil || plan.isFailure(status)
         let isRequest = attempt.facts.cause.isRequest
+        let isRetry = attempt.facts.cause == .retry
         let elapsed = plan.hedge != nil && failure == nil ? attempt.elapsed : nil
         attempt.health(now: now).use { health in
             if isRequest { health.noteRequest(now) }
-            health.noteOutcome(isFailure: isFailure, begun: attempt.begun, now)
+            health.noteOutcome(
+                isFailure: isFailure,
+                isRetry: isRetry,
+                begun: attempt.begun,
+                now
+            )
             if let elapsed { health.noteResponse(afterMicroseconds: elapsed, now) }
         }
     }

@@ -91,6 +91,7 @@ final class HTTP2HeadReader {
         }
         guard problem == nil else { return }
         if name[0] == 0x3A { return addPseudo(name, value) }
+        let value = value.extracting(value.trimmedRange)
         let known = FieldName(name)
         if known == .cookie, side == .request {
             if unsafe cookie.isEmpty {

@@ -50,7 +50,7 @@ private struct Simulation {
             }
             attempts += 1
             let isFailure = numbers.happens(failing)
-            health.noteOutcome(isFailure: isFailure, begun: now, now)
+            health.noteOutcome(isFailure: isFailure, isRetry: retry > 0, begun: now, now)
             if !isFailure {
                 delivered += 1
                 return
@@ -72,8 +72,8 @@ struct OriginHealthSimulationTests {
     @Test func `the budget alone bounds what a dead host gets`() {
         var simulation = Simulation()
         simulation.run(0..<20, failing: 1, hasCircuit: false)
-        // Ratio 0.2 of the requests, and a floor of 10 in each of two windows.
-        #expect(simulation.attempts <= simulation.requests * 12 / 10 + 10 * 2)
+        // Ratio 0.2 of the requests, and a floor of 100 in each of two windows.
+        #expect(simulation.attempts <= simulation.requests * 12 / 10 + 100 * 2)
         #expect(simulation.attempts > simulation.requests * 11 / 10)
         #expect(simulation.refusedByBudget > 15000)
         // What a window allows may go at once, and the windows of 11 slots follow each other.

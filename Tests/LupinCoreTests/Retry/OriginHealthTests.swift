@@ -10,14 +10,14 @@ struct OriginHealthTests {
         var health = OriginHealth(now: 0)
         // Twenty requests of the same moment, and a hiccup of 50 ms.
         for i in 0..<20 {
-            health.noteOutcome(isFailure: true, begun: UInt64(i), 50_000 + UInt64(i))
+            health.noteFailure(begun: UInt64(i), 50_000 + UInt64(i))
         }
         #expect(health.failuresInRow == 1)
         #expect(!health.isOpen(circuit, 50_100))
         // Later ones count again, one after the other.
         for i in 1...9 {
             let begun = UInt64(i) * 100_000
-            health.noteOutcome(isFailure: true, begun: begun, begun + 10)
+            health.noteFailure(begun: begun, begun + 10)
         }
         #expect(health.failuresInRow == 10 && health.isOpen(circuit, 900_010))
     }
@@ -26,7 +26,7 @@ struct OriginHealthTests {
         var health = OriginHealth(now: 0)
         var eager = RetryPolicy.Circuit()
         (eager.failures, eager.open) = (2, .milliseconds(100))
-        for i in 0..<2 { health.noteOutcome(isFailure: true, begun: UInt64(i), UInt64(i)) }
+        for i in 0..<2 { health.noteFailure(begun: UInt64(i), UInt64(i)) }
         #expect(health.isOpen(eager, 100_001) && !health.isOpen(eager, 100_002))
         #expect(!health.isOpen(circuit, 1))
     }
@@ -49,9 +49,9 @@ struct OriginHealthTests {
         var health = OriginHealth(now: 0)
         var circuit = RetryPolicy.Circuit()
         circuit.failures = 2
-        for i: UInt64 in 1...2 { health.noteOutcome(isFailure: true, begun: i, i) }
+        for i: UInt64 in 1...2 { health.noteFailure(begun: i, i) }
         // Under way since before the last one that counted, and failed nine seconds later.
-        health.noteOutcome(isFailure: true, begun: 1, 9_000_000)
+        health.noteFailure(begun: 1, 9_000_000)
         #expect(health.failuresInRow == 2)
         #expect(health.isOpen(circuit, 18_000_000))
         #expect(!health.isOpen(circuit, 20_000_000))
@@ -115,7 +115,7 @@ struct OriginHealthTests {
                         var health = OriginHealth(now: .max - now)
                         health.noteRequest(now)
                         health.noteResponse(afterMicroseconds: now, now)
-                        health.noteOutcome(isFailure: true, begun: now, now)
+                        health.noteFailure(begun: now, now)
                         _ = health.admitRetry(budget(window, ratio: ratio, floor: floor), now)
                         _ = (
                             health.isOpen(circuit, now), health.percentile95(now),
@@ -133,30 +133,52 @@ struct OriginHealthTests {
         var health = OriginHealth(now: 0)
         for i in 1...9 {
             let now = UInt64(i) * second
-            health.noteOutcome(isFailure: true, begun: now, now)
+            health.noteFailure(begun: now, now)
         }
         #expect(!health.isOpen(circuit, 9 * second))
-        health.noteOutcome(isFailure: true, begun: 10 * second, 10 * second)
+        health.noteFailure(begun: 10 * second, 10 * second)
         #expect(health.isOpen(circuit, 10 * second) && health.isOpen(circuit, 20 * second))
         #expect(!health.isOpen(circuit, 20 * second + 1))
         // The next request is the probe.
-        health.noteOutcome(isFailure: true, begun: 30 * second, 30 * second)
+        health.noteFailure(begun: 30 * second, 30 * second)
         #expect(health.isOpen(circuit, 30 * second) && health.failuresInRow == 11)
-        health.noteOutcome(isFailure: false, begun: 31 * second, 31 * second)
+        health.noteOutcome(
+            isFailure: false,
+            isRetry: false,
+            begun: 31 * second,
+            31 * second
+        )
         #expect(!health.isOpen(circuit, 31 * second) && health.failuresInRow == 0)
+    }
+
+    @Test func `first attempts alone open no circuit, one retry that fails does`() {
+        var health = OriginHealth(now: 0)
+        for i: UInt64 in 1...30 { health.noteFailure(isRetry: false, begun: i, i) }
+        #expect(health.failuresInRow == 30 && !health.isOpen(circuit, 31))
+        var dead = health
+        dead.noteFailure(begun: 32, 32)
+        #expect(dead.isOpen(circuit, 32))
+        health.noteOutcome(isFailure: false, isRetry: true, begun: 32, 32)
+        for i: UInt64 in 33...63 { health.noteFailure(isRetry: false, begun: i, i) }
+        #expect(!health.isOpen(circuit, 64))
     }
 
     @Test func `nine failures and a success are no reason`() {
         var health = OriginHealth(now: 0)
         for i in 0..<1000 {
-            health.noteOutcome(isFailure: i % 10 != 9, begun: UInt64(i), UInt64(i))
+            health.noteOutcome(
+                isFailure: i % 10 != 9,
+                isRetry: true,
+                begun: UInt64(i),
+                UInt64(i)
+            )
             if health.isOpen(circuit, UInt64(i)) { Issue.record("open after \(i)") }
         }
     }
 
     @Test func `a clock that goes back is taken for the latest moment`() {
         var health = OriginHealth(now: 100 * second)
-        for _ in 0..<10 { health.noteOutcome(isFailure: true, begun: 50 * second, 50 * second) }
+        for _ in 0..<10 { health.noteFailure(begun: 50 * second, 50 * second) }
         #expect(health.isOpen(circuit, 50 * second) && health.isOpen(circuit, 110 * second))
         for _ in 0..<10 { #expect(health.admitRetry(budget(), 60 * second) == .admitted) }
         #expect(health.admitRetry(budget(), 60 * second) == .spent(retries: 10, allowed: 10))
@@ -168,5 +190,11 @@ struct OriginHealthTests {
         #expect(health.isIdle(now: 321 * second + 1))
         health.noteRequest(400 * second)
         #expect(!health.isIdle(now: 700 * second) && !health.isIdle(now: 0))
+    }
+}
+
+extension OriginHealth {
+    fileprivate mutating func noteFailure(isRetry: Bool = true, begun: UInt64, _ now: UInt64) {
+        noteOutcome(isFailure: true, isRetry: isRetry, begun: begun, now)
     }
 }

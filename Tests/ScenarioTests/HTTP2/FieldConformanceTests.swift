@@ -19,15 +19,17 @@ extension HTTP2Case {
 
     private static let badValues: [HTTP2Case] = [
         badValue("with CR", "a\rb"), badValue("with LF", "a\nb"), badValue("with NUL", "a\0b"),
-        badValue("with CRLF", "a\r\nhost: evil"), badValue("with a space before it", " a"),
-        badValue("with a space behind it", "a "), badValue("with a tab before it", "\ta"),
-        badValue("with a tab behind it", "a\t"),
+        badValue("with CRLF", "a\r\nhost: evil"),
     ]
 
     private static let goodFields: [HTTP2Case] = [
         goodField("a value of nothing", "x-empty", ""),
         goodField("a value with blanks inside", "x-blanks", "a b\tc"),
         goodField("a value beyond ASCII", "x-text", "größer"),
+        // Lupin cuts them, as curl and browsers do; RFC 9113 calls them malformed.
+        goodField("a value with a space before it", "x-value", " a").forLupinAlone,
+        goodField("a value with blanks behind it", "x-value", "a \t").forLupinAlone,
+        goodField("a value of blanks", "x-value", " \t ").forLupinAlone,
         goodField("a name of all the signs", "x!#$%&'*+-.^_`|~09", "a"),
         .fine("a value that is no UTF-8", answered: 1) { target in
             let field = HPACK.literal(

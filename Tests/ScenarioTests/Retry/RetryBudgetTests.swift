@@ -1,13 +1,18 @@
 // How retries end where a host is dead: by its budget, and by its circuit.
 import LupinTestKit
+import Synchronization
 import Testing
 
 struct RetryBudgetTests {
     private static let rules = everywhere("retry: {use: standard, backoff: none}")
+    /// The same with a budget that ten failures spend.
+    private static let tight = everywhere(
+        "retry: {use: standard, backoff: none, budget: {floor: 10}}"
+    )
 
     @Test func `a hundred clients do not trouble a dead host three hundred times`() async throws {
         let count = 100
-        try await ProxyFixture.run(Self.rules + "\nworkers: 2") { proxy in
+        try await ProxyFixture.run(Self.tight + "\nworkers: 2") { proxy in
             let (flaky, origin) = try proxy.flaky(.close)
             let clients = try (0..<count).map { _ in try proxy.client() }
             for client in clients { try client.send("GET", origin.url()) }
@@ -29,7 +34,7 @@ struct RetryBudgetTests {
 
     @Test func `a host that fails every second time spends its budget`() async throws {
         let clock = VirtualClock()
-        try await ProxyFixture.run(Self.rules, clock: clock) { proxy in
+        try await ProxyFixture.run(Self.tight, clock: clock) { proxy in
             let deeds = (0..<10).flatMap { _ in [FlakyOrigin.Deed.status(503), .good] }
             let flaky = FlakyOrigin(deeds + [.status(503), .status(503), .good, .good])
             let origin = try proxy.origin { flaky.serve($0) }
@@ -52,9 +57,10 @@ struct RetryBudgetTests {
 
     @Test func `rules that share a host share its budget`() async throws {
         let rules = """
+            retry: {mine: {backoff: none, budget: {floor: 10}}}
             rules:
-              - {name: a, match: {path: /a}, retry: {use: standard, backoff: none}}
-              - {name: b, match: {path: /b}, retry: {use: standard, backoff: none}}
+              - {name: a, match: {path: /a}, retry: mine}
+              - {name: b, match: {path: /b}, retry: mine}
             """
         try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
             let deeds = (0..<10).flatMap { _ in [FlakyOrigin.Deed.status(503), .good] }
@@ -68,6 +74,45 @@ struct RetryBudgetTests {
             let (other, second) = try proxy.flaky(.status(503), .good)
             #expect(try client.get(second.url("/b")).status == 200)
             #expect(other.asked == 2)
+        }
+    }
+
+    @Test func `a spent budget delivers the failure at once`() async throws {
+        let rules = everywhere("retry: {use: standard, budget: {floor: 0, ratio: 0%}}")
+        // Time stands still: who waits gets no response.
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            for deed in [FlakyOrigin.Deed.reset, .close, .status(503)] {
+                let (flaky, origin) = try proxy.flaky(deed)
+                let client = try proxy.client()
+                #expect([502, 503].contains(try client.get(origin.url()).status))
+                #expect(flaky.asked == 1)
+            }
+            for record in try proxy.records(3) {
+                #expect(record["attempts.0.reason"]?.contains("is spent: 0 of 0 in 10s") == true)
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `each of thirty URLs fails once, and all are delivered`(inParallel: Bool) async throws {
+        try await ProxyFixture.run(Self.rules) { proxy in
+            let failed = Mutex<Set<String>>([])
+            let origin = try proxy.origin { connection in
+                while let request = try? connection.nextRequest() {
+                    let isFirst = failed.withLock { $0.insert(request.target).inserted }
+                    try? connection.send(
+                        "HTTP/1.1 \(isFirst ? 503 : 200) X\r\nContent-Length: 0\r\n\r\n"
+                    )
+                }
+            }
+            let clients = try (0..<30).map { _ in try proxy.client() }
+            for (i, client) in clients.enumerated() {
+                try client.send("GET", origin.url("/\(i)"))
+                if !inParallel { #expect(try client.response().status == 200) }
+            }
+            if inParallel {
+                for client in clients { #expect(try client.response().status == 200) }
+            }
         }
     }
 
