@@ -41,6 +41,7 @@ extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
 extern ssize_t preadv2(int, const struct iovec *, int, off_t, int);
 extern long syscall(long, ...);
+extern int prctl(int, ...);
 extern int memfd_create(const char *, unsigned int);
 extern char *crypt_rn(const char *, const char *, void *, int);
 
@@ -431,6 +432,22 @@ static inline char *_Nullable *_Nullable linux_environment(void) {
     extern char **environ;
     return environ;
 }
+
+/// Replaces the list of this process's variables; the old one stays where it is.
+static inline void linux_set_environment(char *_Nullable *_Nonnull list) {
+    extern char **environ;
+    environ = list;
+}
+
+/// No core file; no tracing and no reading of memory and environment by the same user
+/// (PR_SET_DUMPABLE).
+static inline int linux_refuse_dumps(void) { return prctl(4, 0L, 0L, 0L, 0L); }
+
+/// Names the calling thread (PR_SET_NAME); the kernel keeps 15 bytes.
+static inline int linux_name_thread(const char *_Nonnull name) { return prctl(15, name, 0L, 0L, 0L); }
+
+/// posix_spawn(3): the process leads a session of its own.
+static const int LINUX_SPAWN_SESSION = 0x80;
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
 

@@ -84,18 +84,12 @@ private func runJobs(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     return nil
 }
 
-/// Names the calling thread for `ps -L` and debuggers.
+/// Names the calling thread for `ps -L` and debuggers; glibc's module lacks pthread_setname_np.
 ///
-/// Glibc's module lacks pthread_setname_np; writing this file has the same effect. A failure is
-/// harmless.
+/// By prctl(2): `/proc/thread-self/comm` is root's where memory is kept from others.
 private func nameThisThread(_ name: String) {
-    // Safety: the literal is NUL-terminated and outlives the call.
-    let descriptor = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    let bytes = Array(name.utf8.prefix(15))
-    // Safety: the pointer lives for the call, which reads `count` bytes.
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-    close(descriptor)
+    // Safety: the name is NUL-terminated for the call.
+    _ = unsafe linux_name_thread(name)
 }
 
 /// The waiting jobs, and the semaphore on which the thread sleeps while there are none.

@@ -1,5 +1,6 @@
 // The command `lupin`: its subcommands, and the meaning of its exit codes.
 import ArgumentParser
+import LupinIO
 
 // All commands are synchronous: `serve` must block signals before any other thread exists, and an
 // asynchronous main would already have started some.
@@ -36,6 +37,10 @@ struct Lupin: ParsableCommand {
     /// As the argument parser would do it, but whatever it says about words and files of others
     /// goes through the writers for terminals.
     static func main() {
+        // A process that knows no secret maps users in its own /proc, which is root's afterwards.
+        if CommandLine.arguments.dropFirst().first != ConfinedCommand.name {
+            ProcessSecrecy.begin()
+        }
         do {
             var command = try parseAsRoot()
             try command.run()
