@@ -150,6 +150,9 @@ static const uint32_t CONFINE_CALL_SECOND = offsetof(struct seccomp_data, args[1
 static const uint32_t CONFINE_SOCKET = SYS_socket;
 static const uint32_t CONFINE_IOCTL = SYS_ioctl;
 static const uint32_t CONFINE_RING = SYS_io_uring_setup;
+static const uint32_t CONFINE_ADD_KEY = SYS_add_key;
+static const uint32_t CONFINE_REQUEST_KEY = SYS_request_key;
+static const uint32_t CONFINE_KEYS = SYS_keyctl;
 #if defined(__x86_64__)
 static const uint32_t CONFINE_MACHINE = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -279,11 +282,24 @@ static inline int confine_close_from(unsigned first) {
     return (int)syscall(436 /* SYS_close_range */, first, ~0u, 0);
 }
 
-/// Waits for one of these signals, which are blocked; returns its number, and tells who sent it:
-/// the kernel, or a process.
-static inline int confine_wait_for_signal(const sigset_t *_Nonnull set, int *_Nonnull by_kernel) {
+/// Waits for one of these signals, which are blocked; returns its number, and tells how it was sent
+/// (SI_USER and the like), by which process (0 for one outside), and with which value.
+static inline int confine_wait_for_signal(
+    const sigset_t *_Nonnull set, int *_Nonnull code, int *_Nonnull sender, int *_Nonnull value) {
     siginfo_t info = {0};
     int number = sigwaitinfo(set, &info);
-    *by_kernel = info.si_code > 0;
+    *code = info.si_code;
+    *sender = info.si_pid;
+    *value = info.si_code == SI_QUEUE ? info.si_value.sival_int : 0;
     return number;
+}
+
+/// Sends a signal with a value.
+static inline int confine_send_signal(int process, int number, int value) {
+    return sigqueue(process, number, (union sigval){.sival_int = value});
+}
+
+/// Enters a session keyring that is new and empty (KEYCTL_JOIN_SESSION_KEYRING).
+static inline int confine_renew_keyring(void) {
+    return (int)syscall(SYS_keyctl, 1, NULL, 0, 0, 0);
 }

@@ -8,32 +8,36 @@ enum CallFilter {
     /// Forbids what namespaces don't keep in.
     ///
     /// Keys typed into the caller's terminal (TIOCSTI, TIOCLINUX), sockets of virtual machines,
-    /// which know no namespace, and io_uring, which is past any filter.
+    /// which know no namespace, io_uring, which is past any filter, and the kernel's keyrings,
+    /// which belong to a user or a session.
     static func forbid() throws(SystemError) {
         let refuse = CONFINE_REFUSE | UInt32(EPERM)
         let absent = CONFINE_REFUSE | UInt32(ENOSYS)
-        let steps = [
-            step(load, CONFINE_CALL_MACHINE),
-            step(isEqual, CONFINE_MACHINE, yes: 1),
-            step(result, absent),
-            step(load, CONFINE_CALL_NUMBER),
-            // The x32 numbers of x86-64.
-            step(CONFINE_IF_AT_LEAST, 0x4000_0000, yes: 10),
-            step(isEqual, CONFINE_RING, yes: 9),
-            step(isEqual, CONFINE_SOCKET, yes: 2),
-            step(isEqual, CONFINE_IOCTL, yes: 4),
-            step(result, CONFINE_ALLOW),
-            // AF_VSOCK
-            step(load, CONFINE_CALL_FIRST),
-            step(isEqual, 40, yes: 5),
-            step(result, CONFINE_ALLOW),
-            step(load, CONFINE_CALL_SECOND),
-            step(isEqual, 0x5412, yes: 2),
-            step(isEqual, 0x541C, yes: 1, no: 2),
-            step(result, absent),
-            step(result, refuse),
-            step(result, CONFINE_ALLOW),
-        ]
+        let missing = [CONFINE_RING, CONFINE_ADD_KEY, CONFINE_REQUEST_KEY, CONFINE_KEYS]
+        let steps =
+            [
+                step(load, CONFINE_CALL_MACHINE),
+                step(isEqual, CONFINE_MACHINE, yes: 1),
+                step(result, absent),
+                step(load, CONFINE_CALL_NUMBER),
+                // The x32 numbers of x86-64.
+                step(CONFINE_IF_AT_LEAST, 0x4000_0000, yes: missing.count + 9),
+            ]
+            + missing.indices.map { step(isEqual, missing[$0], yes: missing.count - $0 + 8) } + [
+                step(isEqual, CONFINE_SOCKET, yes: 2),
+                step(isEqual, CONFINE_IOCTL, yes: 4),
+                step(result, CONFINE_ALLOW),
+                // AF_VSOCK
+                step(load, CONFINE_CALL_FIRST),
+                step(isEqual, 40, yes: 5),
+                step(result, CONFINE_ALLOW),
+                step(load, CONFINE_CALL_SECOND),
+                step(isEqual, 0x5412, yes: 2),
+                step(isEqual, 0x541C, yes: 1, no: 2),
+                step(result, absent),
+                step(result, refuse),
+                step(result, CONFINE_ALLOW),
+            ]
         // Safety: the steps outlive the call, which copies them.
         try SystemCall.check {
             unsafe steps.withUnsafeBufferPointer { steps in

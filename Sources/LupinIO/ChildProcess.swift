@@ -20,6 +20,9 @@ package struct ChildLaunch: Sendable {
     package var passedDescriptor: Int32?
     /// Whether it leads its own process group, so that signals reach the group as a whole.
     package var leadsGroup = false
+    /// Whether it is a job, as those of shells are: it leads its own process group, which is in
+    /// front of the terminal while this process's would be; without a terminal it leads a session.
+    package var isJob = false
 
     package init(_ program: String, _ arguments: [String], environment: [String]) {
         self.program = program
@@ -32,20 +35,33 @@ package struct ChildLaunch: Sendable {
 package final class ChildProcess {
     /// What a child is doing.
     package enum State: Equatable, Sendable {
-        case running, stopped
+        case running
+        /// By the signal of this number.
+        case stopped(by: Int32)
         /// Its exit code; 128 plus the signal number if a signal ended it, as in shells.
         case ended(code: Int32)
     }
 
     package let identifier: Int32
     private let leadsGroup: Bool
+    private let isJob: Bool
+    /// Of a job.
+    private let terminal: ControllingTerminal?
+    /// Whether the terminal was given to the job.
+    private var isLent = false
     private var ending: State?
 
     /// Starts a program with the signals that this process had before `ChildSignals.block`.
     /// - Throws: ENOENT when there is no such program, EACCES or ENOEXEC when it cannot be run.
     package init(_ launch: ChildLaunch, signals: SignalsBefore) throws(SystemError) {
         leadsGroup = launch.leadsGroup
-        identifier = try ChildProcess.spawn(launch, signals)
+        isJob = launch.isJob
+        let terminal = launch.isJob ? ControllingTerminal() : nil
+        self.terminal = terminal
+        let isAlone = launch.isJob && terminal == nil
+        identifier = try ChildProcess.spawn(launch, signals, inSession: isAlone)
+        // Others of a pipeline may need it for keys; a job that does asks by its stop.
+        if Terminal.isStandardInput, Terminal.isStandardOutput { lend() }
     }
 
     /// Its state now; never waits.
@@ -62,13 +78,14 @@ package final class ChildProcess {
             // Other code reaped the child, so its exit code is lost.
             state = .ended(code: 1)
         } else if status & 0xFF == 0x7F {
-            return .stopped
+            return .stopped(by: (status >> 8) & 0xFF)
         } else if signal == 0 {
             state = .ended(code: (status >> 8) & 0xFF)
         } else {
             state = .ended(code: 128 + signal)
         }
         ending = state
+        takeBack()
         return state
     }
 
@@ -76,6 +93,12 @@ package final class ChildProcess {
     package func send(signal number: Int32) {
         guard ending == nil else { return }
         _ = kill(leadsGroup ? -identifier : identifier, number)
+    }
+
+    /// Passes on what the terminal sent to this process's group; a job's group got none of it.
+    package func send(fromTerminal number: Int32) {
+        guard isJob, ending == nil else { return }
+        _ = confine_send_signal(identifier, number, 1)
     }
 
     /// Kills what is left of the group that the child led, including the child.
@@ -87,23 +110,55 @@ package final class ChildProcess {
     /// Stops this process as the child was stopped, and continues the child when it is continued.
     ///
     /// Only for a child in another group: within one the terminal stops both by itself.
-    package func stopAlong() {
+    package func stopAlong(by signal: Int32) {
+        guard !isJob else { return stopJob(by: signal) }
         let group = getpgid(identifier)
         guard group > 0, group != getpgrp() else { return }
         _ = kill(getpid(), SIGSTOP)
         _ = kill(-group, SIGCONT)
     }
 
+    /// Stops this process's own job, unless the child only wants the terminal.
+    private func stopJob(by signal: Int32) {
+        let wantsTerminal = signal == SIGTTIN || signal == SIGTTOU
+        if !wantsTerminal || terminal?.isOurs != true {
+            takeBack()
+            // The others of a pipeline, too; those who merely started this process go on. The
+            // kernel discards it where no shell could let the process go on.
+            _ = kill(getpgrp() == getpid() ? 0 : getpid(), SIGTSTP)
+        }
+        lend()
+        _ = kill(identifier, SIGCONT)
+    }
+
+    /// Puts the job in front of the terminal, if this process's own is.
+    private func lend() {
+        guard terminal?.isOurs == true else { return }
+        terminal?.bringToFront(identifier)
+        isLent = true
+    }
+
+    private func takeBack() {
+        guard isLent else { return }
+        terminal?.bringToFront(getpgrp())
+        isLent = false
+    }
+
     private static func spawn(
         _ launch: ChildLaunch,
-        _ signals: SignalsBefore
+        _ signals: SignalsBefore,
+        inSession: Bool
     ) throws(SystemError) -> Int32 {
         var attributes = posix_spawnattr_t()
         var actions = unsafe posix_spawn_file_actions_t()
         var mask = signals.mask
         var defaults = signals.defaults
         var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-        if launch.leadsGroup { flags |= POSIX_SPAWN_SETPGROUP }
+        if inSession {
+            flags |= LINUX_SPAWN_SESSION
+        } else if launch.leadsGroup || launch.isJob {
+            flags |= POSIX_SPAWN_SETPGROUP
+        }
         // Safety: both are initialised here and destroyed below; the calls copy what they are
         // given.
         unsafe posix_spawnattr_init(&attributes)

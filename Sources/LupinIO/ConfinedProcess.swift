@@ -20,8 +20,11 @@ extension Confinement {
     ) -> Int32 {
         let directory = currentFolder()
         let before = blockSignals()
-        let first: Int32
+        let terminal = ControllingTerminal()
+        let isInFront = terminal?.isOurs ?? false
+        let (life, first): (Life, Int32)
         do throws(SystemError) {
+            life = try Life()
             first = try SystemCall.check { confine_fork() }
         } catch {
             complain("cannot run \(words[0]): \(error.message)")
@@ -30,10 +33,15 @@ extension Confinement {
         guard first == 0 else {
             // Else lupin would wait at its end as long as this process runs.
             if isWatched { close(socket) }
-            return attend(first)
+            return attend(first) { number, _, value in
+                // What lies behind the terminal was continued there, and stays there.
+                let isLent = number == SIGCONT && terminal?.isOurs == true
+                _ = confine_send_signal(first, number, isLent ? 1 : value)
+            }
         }
         // Without its outer half nobody would take the command's end.
         _ = confine_end_with_parent()
+        guard life.goesOnOutside() else { exit(126) }
         do throws(ConfinementProblem) {
             try mountFiles(view, in: directory)
         } catch {
@@ -41,14 +49,56 @@ extension Confinement {
             exit(126)
         }
         let command = confine_fork()
-        if command == 0 { begin(words, before, isWatched: isWatched, complain) }
+        if command == 0 {
+            // A group of its own: signals to the caller's group would leave the confinement.
+            setpgid(0, 0)
+            if isInFront { terminal?.bringToFront(getpid()) }
+            begin(words, before, isWatched: isWatched, complain)
+        }
         if isWatched { close(socket) }
-        exit(command < 0 ? 126 : attend(command))
+        guard command > 0 else { exit(126) }
+        exit(
+            attend(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
+                number,
+                sender,
+                value in
+                // Only who is outside has no number here.
+                guard sender == 0 else { return }
+                let group = getpgid(command)
+                if number == SIGCONT, value == 1 { terminal?.bringToFront(group) }
+                _ = kill(number == SIGCONT || value == 1 ? -group : command, number)
+            }
+        )
+    }
+
+    /// Ends this process with its parent.
+    package static func endWithParent() { _ = confine_end_with_parent() }
+
+    /// A pipe that the outer half holds open, whose end thus shows that it has ended.
+    private struct Life {
+        private var (inner, outer): (Int32, Int32) = (-1, -1)
+
+        init() throws(SystemError) {
+            // Safety: the call fills both numbers.
+            try SystemCall.check { unsafe linux_pipe(&inner, &outer) }
+        }
+
+        /// Whether the outer half is still there; for the inner one.
+        func goesOnOutside() -> Bool {
+            close(outer)
+            var byte: UInt8 = 0
+            // Safety: read fills the one byte it is given.
+            let count = SystemCall.value { unsafe read(inner, &byte, 1) }
+            close(inner)
+            return count == -Int(EAGAIN)
+        }
     }
 
     // MARK: Signals and ends
 
-    private static let forwarded = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
+    private static let forwarded = [
+        SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT,
+    ]
 
     /// Blocks the signals that are waited for.
     /// - Returns: Those that were blocked before.
@@ -67,29 +117,43 @@ extension Confinement {
         return set
     }
 
-    /// Passes signals on to a child, and takes the ends of all children, until that one ends.
-    private static func attend(_ child: Int32) -> Int32 {
+    /// Takes the ends of all children, until one ends.
+    ///
+    /// - Parameters:
+    ///   - child: The one.
+    ///   - stopped: Told by which signal the child was stopped.
+    ///   - forward: Gets each signal, its sender (0 for one outside) and its value.
+    /// - Returns: Its exit code.
+    private static func attend(
+        _ child: Int32,
+        stopped: ((Int32) -> Void)? = nil,
+        forward: (_ number: Int32, _ sender: Int32, _ value: Int32) -> Void
+    ) -> Int32 {
         var set = watched
         while true {
-            if let code = reap(until: child) { return code }
-            var isKernels: Int32 = 0
-            // Safety: the set is read, the integer filled.
-            let number = unsafe confine_wait_for_signal(&set, &isKernels)
-            // What the terminal sends, all processes in front of it get by themselves.
-            guard number > 0, number != SIGCHLD, isKernels == 0 else { continue }
-            _ = kill(child, number)
+            if let code = reap(until: child, stopped) { return code }
+            var (code, sender, value): (Int32, Int32, Int32) = (0, 0, 0)
+            // Safety: the set is read, the integers filled.
+            let number = unsafe confine_wait_for_signal(&set, &code, &sender, &value)
+            // Codes above zero are the kernel's: the terminal was given to the command meanwhile.
+            guard number > 0, number != SIGCHLD, code <= 0 else { continue }
+            forward(number, sender, value)
         }
     }
 
     /// Takes the ends of children; returns the exit code of `child` if it is among them.
-    private static func reap(until child: Int32) -> Int32? {
+    private static func reap(until child: Int32, _ stopped: ((Int32) -> Void)?) -> Int32? {
         while true {
             var status: Int32 = 0
             // Safety: waitpid fills the integer it is given.
-            let found = SystemCall.value { unsafe Int(waitpid(-1, &status, WNOHANG)) }
+            let found = SystemCall.value { unsafe Int(waitpid(-1, &status, WNOHANG | WUNTRACED)) }
             guard found > 0 else { return found == -Int(ECHILD) ? 1 : nil }
             guard found == child else { continue }
             let signal = status & 0x7F
+            guard signal != 0x7F else {
+                stopped?((status >> 8) & 0xFF)
+                continue
+            }
             return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
         }
     }
@@ -139,6 +203,14 @@ extension Confinement {
             try SystemCall.check { confine_drop_ambient() }
             try SystemCall.check { confine_drop_capabilities() }
             try SystemCall.check { confine_keep_unprivileged() }
+        }
+        // The kernel itself looks for keys in it. Some kernels and containers have none.
+        try attempt("the session keyring") { () throws(SystemError) in
+            do throws(SystemError) {
+                try SystemCall.check { confine_renew_keyring() }
+            } catch {
+                guard error.code == ENOSYS || error.code == EPERM else { throw error }
+            }
         }
         try attempt("the filter of system calls") { () throws(SystemError) in
             try CallFilter.forbid()

@@ -94,6 +94,7 @@ struct ConfinedCommand: ParsableCommand {
     var command: [String]
 
     func run() throws {
+        Confinement.endWithParent()
         let words = Array(command.first == "--" ? command[1...] : command[...])
         let places = place.compactMap { ViewedPlace($0) }
         guard !words.isEmpty, places.count == place.count else { throw ExitCode.failure }

@@ -155,6 +155,7 @@ struct ChildRun: Sendable {
             if let confinement {
                 let kept = storage?.path ?? ""
                 confined = try confinement.wrap(&launch, files: folder.path, storage: kept)
+                launch.isJob = true
             }
             child = try ChildProcess(launch, signals: before)
         } catch {
@@ -251,10 +252,14 @@ struct ChildRun: Sendable {
         while true {
             switch child.state() {
             case .ended(let code): return code
-            case .stopped: child.stopAlong()
+            case .stopped(let signal): child.stopAlong(by: signal)
             case .running: break
             }
-            if case .sent(let number) = await signals.next() { child.send(signal: number) }
+            switch await signals.next() {
+            case .sent(let number): child.send(signal: number)
+            case .fromTerminal(let number): child.send(fromTerminal: number)
+            case .childChanged, nil: break
+            }
         }
     }
 

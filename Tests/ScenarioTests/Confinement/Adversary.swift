@@ -244,6 +244,11 @@ enum Adversary {
         def typing_into_the_terminal():
             for fd in range(3): fcntl.ioctl(fd, 0x5412, b"x")
             return True
+        # add_key, request_key, and keyctl: a session keyring, the user's, reading, joining
+        each("the kernel's keys by", lambda call_: call(*call_) >= 0,
+             (248, b"user", b"x", b"y", 1, -3), (249, b"user", b"planted", None, -3),
+             (250, 0, -3, 1), (250, 0, -4, 0), (250, 11, -3, bytes(64), 64), (250, 1, None),
+             (250, 8, -4, -3), (250, 6, -5, bytes(64), 64))
         @attempt
         def a_ring_of_calls(): call(425, 8, bytes(120)); return True
         @attempt
