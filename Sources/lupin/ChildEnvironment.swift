@@ -33,15 +33,13 @@ struct ChildEnvironment {
     }
 
     /// The environment to extend.
-    let environment: [String: String]
+    var environment: [String: String]
     let proxy: ProxyAddress
     let without: Exceptions
     /// nil when only the proxy's address is set.
     let files: BundleFiles?
     /// The variables with stand-ins for credentials.
     var standIns: [(name: String, value: String)] = []
-    /// Secrets that no variable of the command may hold.
-    var secrets: [String] = []
 
     /// The variables to set, each once, in the order of the listing.
     var changes: [(name: String, value: String)] {
@@ -66,9 +64,7 @@ struct ChildEnvironment {
 
     /// The whole environment as `NAME=value` lines, sorted.
     var lines: [String] {
-        var matcher = SecretMatcher()
-        for secret in secrets { _ = matcher.add(Array(secret.utf8)) }
-        var all = environment.filter { matcher.find(in: $0.value.utf8Span.span).isEmpty }
+        var all = environment
         for (name, value) in changes + standIns { all[name] = value }
         return all.map { "\($0.key)=\($0.value)" }.sorted()
     }

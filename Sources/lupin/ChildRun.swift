@@ -219,10 +219,22 @@ struct ChildRun: Sendable {
         )
         let standIns = standIns
         if standIns.isEmpty, confinement == nil { return child }
+        let variables = ConfinedVariables(
+            environment,
+            secrets: configuration.secrets,
+            showing: confinement?.plan.shown ?? []
+        )
+        let leftOut = variables.leftOut(of: environment, isConfined: confinement != nil)
+        child.environment = environment.filter { !leftOut.contains($0.key) }
         child.standIns = configuration.settings.exec.variables.compactMap { variable in
             standIns[token: variable.token].map { (variable.name, $0.text) }
         }
-        child.secrets = configuration.secrets
+        let set = (child.changes + child.standIns).map(\.name)
+        let names = leftOut.subtracting(set).sorted()
+        if !names.isEmpty {
+            let list = names.joined(separator: ", ")
+            StandardError.print("lupin: variables that the command does not get: \(list)")
+        }
         return child
     }
 

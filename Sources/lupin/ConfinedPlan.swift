@@ -47,6 +47,8 @@ struct ConfinedPlan: Sendable {
     private(set) var remarks: [String] = []
     let homes: [String]
     let isRedirecting: Bool
+    /// What the user gives by `--show`.
+    let shown: [String]
     private let environment: [String: String]
 
     /// - Parameters:
@@ -63,6 +65,7 @@ struct ConfinedPlan: Sendable {
     ) throws(ConfinedRefusal) {
         self.environment = environment
         isRedirecting = gifts.isRedirecting
+        shown = gifts.shown
         let homes = [ProcessOwner.home(environment), ProcessOwner.accountHome]
         self.homes = homes.compactMap { $0.flatMap(PublicFile.target) }.reduce(into: []) {
             if $1 != "/", !$0.contains($1) { $0.append($1) }

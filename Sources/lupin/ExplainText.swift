@@ -126,7 +126,8 @@ struct ExplainText {
             if explanation.judgesNames {
                 lines.append(
                     "the server name of the TLS inside must be allowed too, and HTTP without TLS "
-                        + "is no tunnel; --sni NAME tells of a name"
+                        + "is no tunnel; --sni NAME tells of a name; under an allow list another "
+                        + "protocol passes if its server speaks first, or by access.opaque_ports"
                 )
             }
             return lines

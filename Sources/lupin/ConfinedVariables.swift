@@ -1,0 +1,66 @@
+// The variables that a confined command does not get: what shows secrets, and what names doors.
+import LupinCore
+import LupinIO
+
+/// Says which variables of an environment a command must not have.
+struct ConfinedVariables {
+    private let secrets: SecretVariables
+    /// Folders of this user's sockets.
+    private let runtime: [String]
+    /// Sockets and folders that the command is given all the same.
+    private let shown: [String]
+
+    init(
+        _ environment: [String: String],
+        secrets: [String],
+        showing shown: [String] = []
+    ) {
+        self.secrets = SecretVariables(secrets, in: environment)
+        self.shown = shown
+        let own = environment["XDG_RUNTIME_DIR"] ?? ""
+        runtime = ["/run/user/\(SystemUsers.own)"] + (own.hasPrefix("/") ? [own] : [])
+    }
+
+    /// The names of the variables that show a secret, and where `isConfined`, of those that name a
+    /// unix socket: programs outside listen there.
+    func leftOut(of environment: [String: String], isConfined: Bool) -> Set<String> {
+        let names = environment.filter { name, value in
+            secrets.show(in: name, value) || (isConfined && namesSocket(name, value))
+        }
+        return Set(names.keys)
+    }
+
+    /// Variables that mean a socket, or a program behind one, whatever their value looks like.
+    private static let doors: Set<String> = [
+        "ALACRITTY_SOCKET", "AT_SPI_BUS_ADDRESS", "BSPWM_SOCKET", "DBUS_SESSION_BUS_ADDRESS",
+        "DBUS_STARTER_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "EMACS_SERVER_FILE",
+        "EMACS_SERVER_NAME", "EMACS_SOCKET_NAME", "GNOME_KEYRING_CONTROL", "GPG_AGENT_INFO",
+        "HYPRLAND_INSTANCE_SIGNATURE", "I3SOCK", "KITTY_LISTEN_ON", "KITTY_PUBLIC_KEY",
+        "NIRI_SOCKET", "NOTIFY_SOCKET", "NVIM", "NVIM_LISTEN_ADDRESS", "PIPEWIRE_REMOTE",
+        "PULSE_SERVER", "SESSION_MANAGER", "SSH_AGENT_PID", "SSH_AUTH_SOCK", "STY", "SWAYSOCK",
+        "TMUX", "TMUX_PANE", "VIM_SERVERNAME", "VSCODE_GIT_IPC_HANDLE", "VSCODE_IPC_HOOK",
+        "VSCODE_IPC_HOOK_CLI", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "WEZTERM_PANE",
+        "WEZTERM_UNIX_SOCKET", "ZELLIJ", "ZELLIJ_SESSION_NAME",
+    ]
+
+    private func namesSocket(_ name: String, _ value: String) -> Bool {
+        if value.isEmpty { return false }
+        let paths = ConfinedDoors.paths(in: value)
+        if paths.contains(where: isShown) { return false }
+        if Self.doors.contains(name) { return true }
+        let lower = value.lowercased()
+        let isAddress = ["unix:", "unixexec:", "unix-abstract:"].contains { lower.hasPrefix($0) }
+        if isAddress || lower.contains(";unix:") || lower.contains("unix://") { return true }
+        return paths.contains { path in
+            // One that is missing may come to be; a file or folder there is none.
+            guard let target = PublicFile.target(of: path) else {
+                return runtime.contains { path.hasPrefix("\($0)/") }
+            }
+            return PathSockets.isOne(target)
+        }
+    }
+
+    private func isShown(_ path: String) -> Bool {
+        shown.contains { path == $0 || path.hasPrefix("\($0)/") }
+    }
+}
