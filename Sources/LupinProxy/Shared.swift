@@ -10,7 +10,7 @@ import Synchronization
 /// What all workers share.
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
-/// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
+/// snapshot and listeners), `ListenerMarks` (all listening sockets), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
 /// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
 /// `LeafCertificates` (the CA and its leaves), `TicketKeys` (keys that seal the session tickets of
@@ -70,6 +70,8 @@ final class Shared: Sendable {
     let siblingFolders: [String]
     /// Whether a loop may read these folders itself: all of them lie on a local disk.
     let isSiblingFolderNear: Bool
+    /// The listening sockets of this process, as its siblings find them.
+    let marks: ListenerMarks
     /// Another process may accept from the same sockets when this one stops: a client that has just
     /// connected must not notice.
     let hasSuccessor: Bool
@@ -157,6 +159,13 @@ final class Shared: Sendable {
         via = ViaMembers(
             pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
         )
+        marks = ListenerMarks(
+            of: via.pseudonym,
+            in: siblingFolders,
+            isFolderNear: isSiblingFolderNear,
+            logger
+        )
+        marks.set(listeners.map(\.socket))
         current = Mutex(Current(snapshot: snapshot, listeners: listeners))
     }
 
@@ -168,6 +177,7 @@ final class Shared: Sendable {
 
     /// Replaces snapshot and listeners; workers adopt them when they are notified.
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
+        marks.set(listeners.map(\.socket))
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
         informCapture()
