@@ -316,6 +316,12 @@ extension SettingsTable {
             0...16 * gibibyte,
             "all buffers for repeating and editing bodies together"
         ),
+        .size(
+            "limits.replay_disk",
+            \.limits.replayDiskBytes,
+            0...64 << 40,
+            "all files for repeating bodies together; one user: half"
+        ),
         .number(
             "limits.h2.streams",
             \.limits.http2.streams,
