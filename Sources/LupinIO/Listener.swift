@@ -9,6 +9,8 @@ package final class ListeningSocket: Sendable {
     private let isOpen = Atomic(true)
     /// The bound address, with the port that the kernel chose if 0 was requested.
     package let address: SocketAddress
+    /// By which the kernel identifies it.
+    package let inode: UInt64
 
     /// Binds and listens.
     /// - Throws: The kernel's error, such as EADDRINUSE.
@@ -24,6 +26,7 @@ package final class ListeningSocket: Sendable {
         try SystemCall.check { unsafe wanted.withKernelForm { unsafe linux_bind(raw, $0, $1) } }
         try SystemCall.check { listen(raw, 4096) }
         address = SocketAddress.local(of: raw) ?? wanted
+        inode = Self.inode(of: raw)
         descriptor = owned.release()
     }
 
@@ -33,7 +36,12 @@ package final class ListeningSocket: Sendable {
         let owned = try passed.duplicate()
         try Self.prepare(owned.raw, wanted)
         address = wanted
+        inode = Self.inode(of: owned.raw)
         descriptor = owned.release()
+    }
+
+    private static func inode(of raw: Int32) -> UInt64 {
+        FileStatus(raw)?.identity.last ?? 0
     }
 
     deinit { close() }

@@ -302,15 +302,35 @@ package enum LocalSocket {
             && status.st_mode & 0o022 == 0
     }
 
-    /// The names in a directory; empty where there is none, or this user may not read it.
-    /// - Throws: Why the names can't be read, such as that no descriptor is left.
+    /// The names in a directory of this user; empty where there is none.
+    /// - Throws: Why the names can't be read, or not be believed: another user may change them.
     package static func names(in folder: String) throws(SystemError) -> [String] {
         do throws(SystemError) {
-            return try ProcessFiles.names(in: folder).sorted()
+            return try ProcessFiles.names(in: folder, isPrivate: true).sorted()
         } catch {
-            if error.isAbsence || [EACCES, EPERM, ENOTDIR].contains(error.code) { return [] }
+            if error.isAbsence || error.code == ENOTDIR { return [] }
             throw error
         }
+    }
+
+    /// Makes an empty file that tells by its name; one that is there already stays.
+    package static func leaveMark(at path: String) throws(SystemError) {
+        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC
+        // Safety: the path is NUL-terminated for the call.
+        _ = Descriptor(owning: try SystemCall.check { unsafe Glibc.open(path, flags, 0o600) })
+    }
+
+    /// Whether there is something of that name, be it a link or a dead socket.
+    package static func exists(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        return unsafe lstat(path, &status) == 0
+    }
+
+    /// Removes such a file.
+    package static func removeMark(at path: String) {
+        // Safety: the path is NUL-terminated for the call.
+        unsafe unlink(path)
     }
 
     /// File systems whose directories are read without a wait for a server.

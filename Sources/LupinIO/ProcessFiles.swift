@@ -43,13 +43,26 @@ enum ProcessFiles {
         return numbers
     }
 
-    /// All names of a directory.
-    static func names(in path: String) throws(SystemError) -> [String] {
+    /// All names of a directory; with `isPrivate` only if it is this user's or root's, and no
+    /// other user can change it, else EPERM.
+    static func names(
+        in path: String,
+        isPrivate: Bool = false
+    ) throws(SystemError) -> [String] {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         // Safety: the path is NUL-terminated for the call.
         let descriptor = Descriptor(
             owning: try SystemCall.check { unsafe open(path, flags) }
         )
+        if isPrivate {
+            var status = stat()
+            // Safety: fstat fills the struct it is given.
+            try SystemCall.check { unsafe fstat(descriptor.raw, &status) }
+            let isOurs = status.st_uid == geteuid() || status.st_uid == 0
+            guard isOurs, status.st_mode & 0o022 == 0 else {
+                throw SystemError(code: EPERM)
+            }
+        }
         // Safety: the stream owns the descriptor, and is closed once, at the end.
         guard let stream = unsafe fdopendir(descriptor.raw) else {
             throw SystemError(code: ENOMEM)

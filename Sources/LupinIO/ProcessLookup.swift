@@ -174,6 +174,17 @@ package final class ProcessLookup: Sendable {
         await user(of: peer, to: local, slot: slot) != nil
     }
 
+    /// The socket that serves new connections to an address of this machine, and its user.
+    package func listener(
+        at address: SocketAddress,
+        slot: ParkingSlot
+    ) async -> SocketDiagnosis.Answer {
+        if let sockets, case let answer = sockets.listener(at: address), answer != .unavailable {
+            return answer
+        }
+        return await ask(slot: slot) { Self.listeningSocket(at: address) } ?? .unavailable
+    }
+
     private func look(
         for wish: Wish,
         _ peer: SocketAddress,
@@ -256,12 +267,41 @@ extension ProcessLookup {
     ///
     /// Blocks as `find` does.
     package static func listener(at address: SocketAddress) -> Owner? {
+        listeningEntry(at: address).flatMap(program)
+    }
+
+    /// The user whose socket serves new connections to an address of this machine; nil when the
+    /// kernel does not tell.
+    package static func userServing(_ address: SocketAddress) -> UInt32? {
+        let answer = SocketDiagnosis()?.listener(at: address) ?? .unavailable
+        return (answer == .unavailable ? listeningSocket(at: address) : answer).user
+    }
+
+    /// The user who accepted a connection of this process; nil when the kernel does not tell.
+    package static func userAccepting(
+        _ ends: (peer: SocketAddress, local: SocketAddress)
+    ) -> UInt32? {
+        switch SocketDiagnosis()?.user(of: ends.peer, connectedTo: ends.local) {
+        case .user(let user, _): user
+        case .nobody: nil
+        case .unavailable, nil: find(peer: ends.peer, local: ends.local, .user).user
+        }
+    }
+
+    private static func listeningSocket(at address: SocketAddress) -> SocketDiagnosis.Answer {
+        guard tablePaths.contains(where: { FileStatus(path: $0) != nil }) else {
+            return .unavailable
+        }
+        return listeningEntry(at: address).map { .user($0.uid, inode: $0.inode) } ?? .nobody
+    }
+
+    private static func listeningEntry(at address: SocketAddress) -> SocketTableEntry? {
         let everywhere = [IPAddress.v4(0), .v6(high: 0, low: 0)]
         for own in [address.address] + everywhere {
             let local = SocketAddress(address: own, port: address.port)
             for nobody in everywhere {
                 let remote = SocketAddress(address: nobody, port: 0)
-                if let socket = socket(local, remote) { return program(holding: socket) }
+                if let socket = socket(local, remote) { return socket }
             }
         }
         return nil

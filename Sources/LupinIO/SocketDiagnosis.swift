@@ -19,6 +19,10 @@ package final class SocketDiagnosis: Sendable {
         case nobody
         /// The kernel does not support such queries.
         case unavailable
+
+        package var user: UInt32? {
+            if case .user(let number, _) = self { number } else { nil }
+        }
     }
 
     private struct State: ~Copyable {
@@ -68,7 +72,29 @@ package final class SocketDiagnosis: Sendable {
     package func user(of local: SocketAddress, connectedTo remote: SocketAddress) -> Answer {
         let (from, to) = (local.unmapped, remote.unmapped)
         guard from.family == to.family else { return .nobody }
-        return state.withLock { state in
+        return ask(from, to) { found in
+            // If no socket matches both ends, the kernel reports one that listens at the first.
+            SocketAddress(found.local)?.unmapped == from
+                && SocketAddress(found.remote)?.unmapped == to
+        }
+    }
+
+    /// The socket that serves new connections to `address`, be it bound to that or to every
+    /// address of this machine.
+    package func listener(at address: SocketAddress) -> Answer {
+        let place = address.unmapped
+        let nobody: IPAddress = place.family == AF_INET ? .v4(0) : .v6(high: 0, low: 0)
+        return ask(place, SocketAddress(address: nobody, port: 0)) { found in
+            SocketAddress(found.remote)?.port == 0
+        }
+    }
+
+    private func ask(
+        _ from: SocketAddress,
+        _ to: SocketAddress,
+        isMeant: (linux_diagnosed_socket) -> Bool
+    ) -> Answer {
+        state.withLock { state in
             state.number &+= 1
             let number = state.number
             let descriptor = state.descriptor.raw
@@ -93,14 +119,14 @@ package final class SocketDiagnosis: Sendable {
                 }
             }
             guard sent > 0 else { return .unavailable }
-            return Self.answer(to: number, about: (from, to), from: descriptor)
+            return Self.answer(to: number, from: descriptor, isMeant: isMeant)
         }
     }
 
     private static func answer(
         to number: UInt32,
-        about ends: (SocketAddress, SocketAddress),
-        from descriptor: Int32
+        from descriptor: Int32,
+        isMeant: (linux_diagnosed_socket) -> Bool
     ) -> Answer {
         for _ in 0..<answersMax {
             var (answered, type, error) = (UInt32(0), UInt16(0), Int32(0))
@@ -115,10 +141,7 @@ package final class SocketDiagnosis: Sendable {
             guard type == LINUX_DIAGNOSIS_SOCKET else {
                 return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
             }
-            // If no socket matches both ends, the kernel reports one that listens at the first.
-            guard SocketAddress(found.local)?.unmapped == ends.0,
-                SocketAddress(found.remote)?.unmapped == ends.1
-            else { return .nobody }
+            guard isMeant(found) else { return .nobody }
             return found.inode == 0 ? .nobody : .user(found.user, inode: UInt64(found.inode))
         }
         return .unavailable

@@ -10,8 +10,8 @@ import Synchronization
 /// What all workers share.
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
-/// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
-/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
+/// snapshot and listeners), `ListenerMarks` (all listening sockets), `RecordWriter` (the bounded queue of record lines), `ReplayMemory`,
+/// `ReplayDisk` and `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
 /// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
 /// `LeafCertificates` (the CA and its leaves), `TicketKeys` (keys that seal the session tickets of
 /// TLS clients), `ClientRejections` (clients that refused a leaf), `TicketStore` (session tickets
@@ -40,6 +40,7 @@ final class Shared: Sendable {
     let processes: ProcessLookup
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
+    let replayDisk: ReplayDisk
     /// The folder for request bodies that are kept and too long for memory.
     let spillFolder: String
     let health = OriginHealths()
@@ -70,6 +71,8 @@ final class Shared: Sendable {
     let siblingFolders: [String]
     /// Whether a loop may read these folders itself: all of them lie on a local disk.
     let isSiblingFolderNear: Bool
+    /// The listening sockets of this process, as its siblings find them.
+    let marks: ListenerMarks
     /// Another process may accept from the same sockets when this one stops: a client that has just
     /// connected must not notice.
     let hasSuccessor: Bool
@@ -153,10 +156,18 @@ final class Shared: Sendable {
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
+        replayDisk = ReplayDisk(bytesMax: snapshot.configuration.settings.limits.replayDiskBytes)
         let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         via = ViaMembers(
             pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
         )
+        marks = ListenerMarks(
+            of: via.pseudonym,
+            in: siblingFolders,
+            isFolderNear: isSiblingFolderNear,
+            logger
+        )
+        marks.set(listeners.map(\.socket))
         current = Mutex(Current(snapshot: snapshot, listeners: listeners))
     }
 
@@ -168,8 +179,10 @@ final class Shared: Sendable {
 
     /// Replaces snapshot and listeners; workers adopt them when they are notified.
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
+        marks.set(listeners.map(\.socket))
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
+        replayDisk.limit(snapshot.limits.replayDiskBytes)
         informCapture()
         responses.adopt(snapshot.settings.cacheStore, environment, logger)
         tokens.adopt(Array(snapshot.tokens.values))
@@ -343,43 +356,5 @@ final class Snapshot: Sendable {
     /// Decides about a CONNECT, for which the rules' answer is `respond`.
     func decision(on subject: MatchSubject, respond: CannedResponse?) -> ConnectDecision {
         rules.decision(on: subject, respond: respond, settings: settings)
-    }
-}
-
-/// The memory that all replay buffers and edited bodies hold together.
-final class ReplayMemory: Sendable {
-    private let used = Atomic<Int>(0)
-    private let bytesMax: Atomic<Int>
-
-    init(bytesMax: Int) { self.bytesMax = Atomic(bytesMax) }
-
-    /// Changes the limit; bytes that are reserved already stay reserved.
-    func limit(_ bytesMax: Int) { self.bytesMax.store(bytesMax, ordering: .relaxed) }
-
-    /// Reserves `count` more bytes; returns false, and reserves nothing, beyond the limit.
-    func reserve(_ count: Int) -> Bool {
-        let now = used.add(count, ordering: .relaxed).newValue
-        if now <= bytesMax.load(ordering: .relaxed) { return true }
-        used.subtract(count, ordering: .relaxed)
-        return false
-    }
-
-    func release(_ count: Int) { used.subtract(count, ordering: .relaxed) }
-}
-
-/// A share of that memory, released with the object.
-final class ReservedMemory {
-    private let memory: ReplayMemory
-    private var count = 0
-
-    init(of memory: ReplayMemory) { self.memory = memory }
-
-    deinit { memory.release(count) }
-
-    /// Reserves more; returns false, and reserves nothing, beyond the limit.
-    func grow(by more: Int) -> Bool {
-        guard memory.reserve(more) else { return false }
-        count += more
-        return true
     }
 }

@@ -31,6 +31,8 @@ struct AdminReply {
 struct AdminProblem: Error {
     /// A sentence for users.
     let message: String
+    /// Another user sits where lupin would be.
+    var isForeign = false
 }
 
 /// A client for the admin interface of the lupin at a Unix socket.
@@ -96,6 +98,11 @@ struct AdminClient: Sendable {
             throw AdminProblem(message: "no lupin answers at \(path): \(error.message)")
         }
         defer { channel.close() }
+        // Of the connection, since what a path leads to may change.
+        let user = LocalSocket.user(of: channel)
+        if let refusal = TrustedServer.refusal(of: LogText.plain(path), servedBy: user) {
+            throw AdminProblem(message: refusal, isForeign: true)
+        }
         let slot = ParkingSlot(on: loop)
         defer { slot.retire() }
         channel.slot = slot
@@ -198,14 +205,20 @@ struct AdminClient: Sendable {
 }
 
 extension AdminClient {
-    /// Sends a request to the running lupin; returns nil when there is none.
+    /// Sends a request to the running lupin; returns nil when there is none, and says so where
+    /// another user has its place.
     static func answer(
         _ method: String,
         _ path: String,
         socket: String?,
         rulesFile: String?
     ) -> AdminReply? {
-        try? ask(method, path, socket: socket, rulesFile: rulesFile)
+        do throws(AdminProblem) {
+            return try ask(method, path, socket: socket, rulesFile: rulesFile)
+        } catch {
+            if error.isForeign { StandardError.print("lupin: warning: \(error.message)") }
+            return nil
+        }
     }
 
     /// Sends a request to the running lupin; throws when there is none, or it doesn't answer.

@@ -65,6 +65,11 @@ extension Configuration {
             own.user = SystemUsers.own
             return own
         }
+        // Whatever the file allows to the user's own tools: what watches or steers lupin is not for
+        // who is confined.
+        if !copy.settings.access.denyTargets.contains(.own) {
+            copy.settings.access.denyTargets.append(.own)
+        }
         return copy
     }
 }

@@ -57,7 +57,7 @@ struct EnvCommand: ParsableCommand {
     }
 
     private func variables() throws -> [(name: String, value: String)] {
-        let running = rulesFile == nil ? RunningLupin.find(socket: nil) : nil
+        let running = rulesFile == nil ? RunningLupin.findTrusted() : nil
         let rules =
             try running.map(LocatedRules.toWork)
             ?? LocatedRules(explicit: rulesFile, secrets: .named, tellsWarnings: false)
@@ -84,7 +84,9 @@ struct EnvCommand: ParsableCommand {
                 "the first listener has port 0, which the kernel chooses when lupin starts"
             )
         }
-        return ProxyAddress(listener)
+        let address = ProxyAddress(listener)
+        if let refusal = TrustedServer.refusal(of: address) { throw ValidationError(refusal) }
+        return address
     }
 
     private func files(

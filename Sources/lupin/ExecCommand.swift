@@ -176,8 +176,14 @@ struct ExecCommand: ParsableCommand {
         if record != nil || replay != nil { return try runWithTape(before) }
         if try runTraced(before) { return }
         let mayShare = proxy == nil && rulesFile == nil && !confine
-        let running = mayShare ? RunningLupin.find(socket: nil) : nil
+        let running = mayShare ? RunningLupin.findTrusted() : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
+        // Named by a person, who may mean another user's.
+        if proxy != nil, let refusal = address.flatMap(TrustedServer.refusal(of:)) {
+            StandardError.print(
+                "lupin: warning: \(refusal.replacing(", so it is left alone", with: ""))"
+            )
+        }
         // Only a proxy of its own needs the secrets; a running one has them.
         let rules =
             try running.map(LocatedRules.toWork)

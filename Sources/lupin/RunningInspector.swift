@@ -36,7 +36,10 @@ struct RunningInspector: Sendable {
             tail = "&hold=\(hold.name)"
         }
         let answer = try await client.json("POST", "/v1/inspector", on: loop)
-        guard let url = answer["url"]?.string else {
+        // A browser opens it, so it is nothing else than a page of this machine.
+        guard let url = answer["url"]?.string, url.hasPrefix("http://127.0.0.1:"),
+            LogText.plain(url) == url
+        else {
             throw AdminProblem(message: "the running lupin has no inspector")
         }
         return url + tail

@@ -7,6 +7,15 @@ enum RunningLupin {
             .decoded(as: RunningStatus.self)
     }
 
+    /// The same at the default socket, if its proxy is one that this user may trust, too.
+    static func findTrusted() -> RunningStatus? {
+        guard let running = find(socket: nil) else { return nil }
+        guard let proxy = try? ProxyAddress(url: running.proxy) else { return nil }
+        guard let refusal = TrustedServer.refusal(of: proxy) else { return running }
+        StandardError.print("lupin: warning: \(refusal)")
+        return nil
+    }
+
     /// Requests the rules file in force, which the file itself may not have any more; nil without
     /// one.
     static func rules(socket: String?) -> RulesInForce? {

@@ -1,4 +1,4 @@
-// Finds a lupin that already runs at an address of the rules file.
+// Finds a lupin of this user that already runs at an address of the rules file.
 import LupinCore
 import LupinIO
 import LupinProxy
@@ -11,7 +11,8 @@ enum RunningProxy {
     private static let bytesMax = 8 << 10
     private static let mark = Array("lupin is a local forward proxy".utf8)
 
-    /// Returns the first of the listeners at which lupin answers.
+    /// Returns the first of the listeners at which a lupin answers that this user may trust; says
+    /// which are another user's.
     static func find(
         among listeners: [ListenerSettings],
         on loop: EventLoop
@@ -37,13 +38,14 @@ enum RunningProxy {
             )
         else { return false }
         defer { channel.close() }
+        let place = SocketAddress(address: address, port: listener.port)
+        // Before anything is sent.
+        guard isTrusted(place, ProcessLookup.userServing(place)) else { return false }
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.closedReason = .upstreamReadable
         // lupin serves its own pages to requests for its own address.
-        let host = SocketAddress(address: address, port: listener.port)
-        let request =
-            "GET / HTTP/1.1\r\nHost: \(host)\r\n\(OwnPages.probe): 1\r\nConnection: close\r\n\r\n"
+        let request = "GET / HTTP/1.1\r\nHost: \(place)\r\n\(OwnPages.probe): 1\r\n\r\n"
         channel.stage { $0.append(contentsOf: request.utf8) }
         guard (try? channel.flush()) == true else { return false }
         var page: [UInt8] = []
@@ -51,7 +53,10 @@ enum RunningProxy {
             switch received {
             case .bytes:
                 take(from: channel, to: &page)
-                if page.firstRange(of: mark) != nil { return true }
+                // Who answers has the connection, which the one who listens may have handed on.
+                if page.firstRange(of: mark) != nil {
+                    return isTrusted(place, channel.ends.flatMap(ProcessLookup.userAccepting))
+                }
             case .blocked:
                 let woken = await slot.park(for: .upstreamReadable, until: deadline)
                 if woken.contains(.timedOut) { return false }
@@ -59,6 +64,14 @@ enum RunningProxy {
                 return false
             }
         }
+        return false
+    }
+
+    private static func isTrusted(_ place: SocketAddress, _ user: UInt32?) -> Bool {
+        guard let refusal = TrustedServer.refusal(of: "\(place)", servedBy: user) else {
+            return true
+        }
+        StandardError.print("lupin: warning: \(refusal)")
         return false
     }
 

@@ -58,6 +58,7 @@ struct CompleteExampleTests {
           body: none
           stream_buffer: 256KiB
           replay_memory: 64MiB
+          replay_disk: 1GiB
           h2:
             {streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto}
         tokens:

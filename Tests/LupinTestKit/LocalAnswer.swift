@@ -14,8 +14,8 @@ package final class LocalAnswer {
         try self.init(at: "\(folder)/lupin.sock", answer: answer)
     }
 
-    /// Without an answer whoever asks waits.
-    package init(at path: String, answer: [UInt8]?) throws {
+    /// Without an answer whoever asks waits; `end` is where a question ends.
+    package init(at path: String, answer: [UInt8]?, after end: String = "\r\n\r\n") throws {
         self.path = path
         listener = try LocalSocketFile.bound(at: path)
         let raw = listener.raw
@@ -27,7 +27,7 @@ package final class LocalAnswer {
             guard accepted >= 0 else { return }
             let client = FileHandle(fileDescriptor: accepted, closeOnDealloc: true)
             var head = Data()
-            while head.range(of: Data("\r\n\r\n".utf8)) == nil {
+            while head.range(of: Data(end.utf8)) == nil {
                 let more = client.availableData
                 if more.isEmpty { break }
                 head.append(more)

@@ -80,9 +80,24 @@ final class RunningLupin {
         try self.init(arguments, environment: environment)
     }
 
-    init(_ arguments: [String], environment: [String: String]) throws {
-        let process = Lupin.process(Lupin.path, arguments, in: nil)
+    /// `user` runs it, which only root can have.
+    init(_ arguments: [String], environment: [String: String], user: UInt32? = nil) throws {
+        let asUser = user.map { user in
+            ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", Lupin.path]
+        }
+        let process = Lupin.process(
+            asUser == nil ? Lupin.path : "/usr/bin/setpriv",
+            (asUser ?? []) + arguments,
+            in: nil
+        )
         runtime = try Folder()
+        if let user {
+            let owner = NSNumber(value: user)
+            try FileManager.default.setAttributes(
+                [.ownerAccountID: owner, .groupOwnerAccountID: owner],
+                ofItemAtPath: runtime.path
+            )
+        }
         // Its authority's key goes there, too.
         process.environment?["XDG_CONFIG_HOME"] = runtime.path
         process.environment?["XDG_STATE_HOME"] = "\(runtime.path)/state"

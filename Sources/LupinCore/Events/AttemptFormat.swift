@@ -98,6 +98,9 @@ extension RecordFormat {
         place.add(.delay, microseconds: attempts[i].delayMicroseconds, to: &output)
         if attempts[i].isReused { place.add(.isReused, true, to: &output) }
         if !attempts[i].isReplayable { place.add(.isReplayable, false, to: &output) }
+        if let reason = attempts[i].unkept {
+            place.add(.unkept, literal: reason.rawValue, to: &output)
+        }
     }
 
     private mutating func addConnection(

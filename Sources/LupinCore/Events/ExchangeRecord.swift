@@ -359,6 +359,15 @@ package struct AttemptRecord: Sendable {
         case giveUp = "give-up"
     }
 
+    /// Why the request body was not kept for another attempt.
+    package enum Unkept: String, Sendable {
+        /// It is longer than what the policy or `limits.replay_memory` allows.
+        case size
+        /// `limits.replay_disk` is used up, or the user's half of it.
+        case replayDisk = "replay_disk"
+        case diskError = "disk_error"
+    }
+
     package var cause = Cause.first
     /// Its URL, when a step or a redirect changed the client's URL.
     package var url: String?
@@ -384,6 +393,8 @@ package struct AttemptRecord: Sendable {
     package var isReused = false
     /// Whether every byte of the request body could have been sent again.
     package var isReplayable = true
+    /// Why the body was not kept, if it was to be.
+    package var unkept: Unkept?
     /// When it began, or its wait did, after the exchange: µs; nil for the first.
     @Timing.Phase package var start: Int64?
     /// The wait between this attempt and the next.

@@ -148,7 +148,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
 package enum AttemptField: UInt8, CaseIterable, LineField {
     case number, cause, start, url, status
     case errorType, errorDetail, errorSide
-    case decision, reason, delay, isReused, isReplayable
+    case decision, reason, delay, isReused, isReplayable, unkept
     case version, stream, reset, goAway, peer, tlsVersion
     case blocked, dns, tcp, tls, send, wait, receive, total
 
@@ -176,6 +176,8 @@ package enum AttemptField: UInt8, CaseIterable, LineField {
         case .delay: .value("delay", "ms until the next one")
         case .isReused: .value("reused", "true if the connection came from the pool")
         case .isReplayable: .value("replayable", "false if the body could not be sent again")
+        case .unkept:
+            .text("unkept", "why it was not kept: `size`, `replay_disk` or `disk_error`")
         case .version: .text("protocol", "HTTP version with the origin")
         case .stream: .value("stream", "the origin's HTTP/2 stream")
         case .reset: .text("reset", "the code with which the origin ended that stream")

@@ -10,11 +10,14 @@ package final class AccessPolicy: Sendable {
     private let deniedHosts: [HostPattern]
 
     /// - Parameters:
-    ///   - settings: All settings: the admin interface's address counts as a listener too.
+    ///   - settings: All settings: the addresses of admin interface and metrics count as
+    ///     listeners, too.
     ///   - listeners: Where this process listens for clients.
     package init(_ settings: Settings, listeners: [(address: IPAddress, port: UInt16)]) {
         self.settings = settings.access
-        self.listeners = listeners + (settings.admin.http.map { [($0.address, $0.port)] } ?? [])
+        let admin = settings.admin.http.map { (address: $0.address, port: $0.port) }
+        let metrics = settings.telemetry.prometheus.map { (address: $0.address, port: $0.port) }
+        self.listeners = listeners + [admin, metrics].compactMap(\.self)
         deniedHosts = self.settings.denyTargets.compactMap { target in
             guard case .host(let pattern) = target else { return nil }
             return pattern
@@ -84,11 +87,8 @@ package final class AccessPolicy: Sendable {
         return nil
     }
 
-    /// Whether `self` is denied and lupin listens on `port` of every address of this machine.
-    package func hasWildcardListener(onPort port: UInt16) -> Bool {
-        settings.denyTargets.contains(.own)
-            && listeners.contains { $0.port == port && $0.address.isUnspecified }
-    }
+    /// Whether the listeners of this user's lupin processes are refused as targets.
+    package var deniesSelf: Bool { settings.denyTargets.contains(.own) }
 
     private func denies(
         _ target: DeniedTarget,
@@ -106,7 +106,7 @@ package final class AccessPolicy: Sendable {
     }
 
     private func isOwn(_ address: IPAddress, _ port: UInt16) -> Bool {
-        guard settings.denyTargets.contains(.own) else { return false }
+        guard deniesSelf else { return false }
         for listener in listeners where listener.port == port {
             if listener.address == address.unmapped { return true }
             let reachesListener = listener.address.reachesLoopback

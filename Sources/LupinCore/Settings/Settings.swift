@@ -188,6 +188,7 @@ package struct Limits: Sendable, Equatable {
     package var bodyBytes: Int?
     package var streamBufferBytes = 256 << 10
     package var replayMemoryBytes = 64 << 20
+    package var replayDiskBytes = 1 << 30
     package var http2 = HTTP2Limits()
 
     package init() {}

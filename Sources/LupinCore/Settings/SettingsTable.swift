@@ -327,6 +327,7 @@ extension SettingsTable {
             0...16 * gibibyte,
             "all buffers for repeating and editing bodies together"
         ),
+        .size("limits.replay_disk", \.limits.replayDiskBytes, 0...1 << 46, "a user: half of it"),
         .number(
             "limits.h2.streams",
             \.limits.http2.streams,

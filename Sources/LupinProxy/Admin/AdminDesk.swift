@@ -57,48 +57,53 @@ struct AdminDesk {
         _ request: AdminRequest,
         on loop: EventLoop
     ) async throws(AdminAnswer) -> AdminAnswer {
-        let isReading = request.isReading
-        switch request.path {
-        case "/v1/status":
-            return isReading ? await status(loop) : .notAllowed("GET, HEAD")
-        case "/v1/metrics":
-            return isReading ? await metrics() : .notAllowed("GET, HEAD")
-        case "/v1/reload":
-            return request.method == .post ? await reloaded() : .notAllowed("POST")
-        case "/v1/rules":
-            return isReading ? try rules(request) : .notAllowed("GET, HEAD")
-        case "/v1/bypasses":
-            if request.method == .delete {
-                shared.rejections.clear()
-                return AdminAnswer { $0.add("cleared", true) }
-            }
-            return isReading ? bypasses(loop) : .notAllowed("GET, HEAD, DELETE")
-        default: break
-        }
-        if request.path.hasPrefix("/v1/cache") {
-            let desk = CacheDesk(store: shared.responses, redactor: shared.redactor, loop: loop)
-            if let answer = await desk.answer(request, shared.snapshot) { return answer }
-        }
+        let (route, words) = try AdminRoute.find(request)
+        try request.demand(route.audience)
+        let cache = CacheDesk(store: shared.responses, redactor: shared.redactor, loop: loop)
         let exchanges = ExchangeDesk(
             shared: shared,
             workers: workers,
             loop: loop,
             version: about.version
         )
-        if let answer = try await exchanges.answer(request) { return answer }
-        if let answer = try await RulesDesk(desk: self).answer(request) { return answer }
-        let sending = SendDesk(
-            shared: shared,
-            workers: workers,
-            exchanges: exchanges,
-            loop: loop
-        )
-        if let answer = try await sending.answer(request) { return answer }
+        let rules = RulesDesk(desk: self)
         let archive = ArchiveDesk(shelf: archives, exchanges: exchanges)
-        if let answer = try await archive.answer(request) { return answer }
         let inspector = InspectorDesk(desk: self, exchanges: exchanges, loop: loop)
-        if let answer = try await inspector.answer(request) { return answer }
-        return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")
+        let sending = SendDesk(shared: shared, workers: workers, exchanges: exchanges, loop: loop)
+        let name = words.first ?? ""
+        return switch route {
+        case .status: await status(request, loop)
+        case .metrics: await metrics()
+        case .reload: await reloaded()
+        case .rulesText: rulesText()
+        case .listRules: rules.list()
+        case .previewRule: try rules.preview(request.json())
+        case .appendRule: try await rules.append(request.json())
+        case .bypasses: bypasses(loop)
+        case .clearBypasses: clearBypasses()
+        case .cache: cache.figures(shared.snapshot)
+        case .clearCache: await cache.dropAll()
+        case .storedResponses: await cache.list(request)
+        case .dropStoredResponses: await cache.drop(request)
+        case .exchanges: try await exchanges.list(request)
+        case .liveExchanges: await exchanges.live()
+        case .exchange: try await exchanges.detail(named: name, request)
+        case .cancelExchange: try await exchanges.cancel(named: name)
+        case .body: try await inspector.body(words.last ?? "", of: exchanges.named(name, request))
+        case .messages: try await inspector.messages(of: exchanges.named(name, request), request)
+        case .explanation: try await inspector.explained(exchanges.named(name, request))
+        case .note: try await inspector.noted(exchanges.named(name, request), request)
+        case .deleteCaptured: try await inspector.delete(exchanges.named(name, request))
+        case .archiveOfExchanges: try await archive.archive(request)
+        case .keepArchive: try archive.taken(request)
+        case .archive: try archive.kept(name)
+        case .openInspector: try await inspector.opened()
+        case .capture: try await inspector.captured()
+        case .setCapture: try await inspector.setCaptured(request)
+        case .clearCapture: try await inspector.clearCaptured(request)
+        case .hold, .endHold: try await inspector.hold(name, request)
+        case .send: try await sending.send(request)
+        }
     }
 
     // MARK: Rules
@@ -113,12 +118,7 @@ struct AdminDesk {
     }
 
     /// The text of the rules file in force, which the file itself may not have any more.
-    ///
-    /// It may hold secrets, so only the socket gives it.
-    private func rules(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
-        guard request.entry == .socket else {
-            throw AdminAnswer(403, sentence: "only the socket gives the text of the rules file")
-        }
+    private func rulesText() -> AdminAnswer {
         let configuration = shared.snapshot.configuration
         let file = rulesFile()
         return AdminAnswer { line in
@@ -152,6 +152,11 @@ struct AdminDesk {
         }
     }
 
+    private func clearBypasses() -> AdminAnswer {
+        shared.rejections.clear()
+        return AdminAnswer { $0.add("cleared", true) }
+    }
+
     // MARK: Figures
 
     /// The counts of all workers, and the number of exchanges under way.
@@ -165,7 +170,7 @@ struct AdminDesk {
         return (tally, live)
     }
 
-    private func status(_ loop: EventLoop) async -> AdminAnswer {
+    private func status(_ request: AdminRequest, _ loop: EventLoop) async -> AdminAnswer {
         let (tally, live) = await figures()
         let snapshot = shared.snapshot
         return AdminAnswer { line in
@@ -178,7 +183,10 @@ struct AdminDesk {
             if let file = rulesFile() { line.add("file", text: file) }
             line.add("version", text: snapshot.version)
             let errors = refusedBecause()
-            if !errors.isEmpty { line.add("refused", list: errors.map(clean)) }
+            // They quote the file.
+            if !errors.isEmpty, request.entry.isOwner {
+                line.add("refused", list: errors.map(clean))
+            }
             line.closeObject()
             line.add("connections", UInt64(max(0, shared.connections.count)))
             line.add("live", UInt64(live))

@@ -23,6 +23,9 @@ struct AdminRequest: Sendable {
         case http
         /// Whoever reaches the listener of `telemetry.prometheus`.
         case metrics
+
+        /// Whether it is the owner's own.
+        var isOwner: Bool { self == .socket || self == .page }
     }
 
     init(_ head: RequestHead, body: [UInt8], by entry: Entry) {
@@ -53,13 +56,14 @@ struct AdminRequest: Sendable {
         return number
     }
 
-    /// Demands that it came from the owner: what acts in the owner's name, with the owner's
-    /// credentials, is not for the token of `admin.http`.
-    /// - Throws: The refusal of a request by `admin.http`.
-    func demandOwner() throws(AdminAnswer) {
-        switch entry {
-        case .socket, .page: return
-        case .http, .metrics:
+    /// Demands that it came from whom a route is for.
+    /// - Throws: The refusal of anybody else.
+    func demand(_ audience: AdminRoute.Audience) throws(AdminAnswer) {
+        switch (audience, entry) {
+        case (_, .socket), (.owner, .page), (.watcher, .page), (.watcher, .http): return
+        case (.socket, _):
+            throw AdminAnswer(403, sentence: "only the socket gives the text of the rules file")
+        case (_, .http), (_, .metrics):
             throw AdminAnswer(403, sentence: "only the socket and the inspector may do this")
         }
     }
@@ -142,6 +146,7 @@ struct AdminAnswer: Error {
         require-trusted-types-for 'script'
         """
 
+    /// Creates the refusal of a method that a path doesn't know.
     static func notAllowed(_ methods: String) -> AdminAnswer {
         var answer = AdminAnswer(405, sentence: "this path knows \(methods) only")
         answer.fields = [("Allow", methods)]

@@ -93,6 +93,7 @@ final class AdminServer {
                 }
             let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
             http = (socket, listener, slot)
+            desk.shared.marks.add(socket)
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
                 let server = local.value
@@ -115,6 +116,7 @@ final class AdminServer {
             let socket = try ListeningSocket(address)
             let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
             metrics = (socket, listener, slot)
+            desk.shared.marks.add(socket)
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
                 let server = local.value
@@ -137,6 +139,7 @@ final class AdminServer {
         let socket = try ListeningSocket(address)
         let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
         inspector = (socket, listener, slot)
+        desk.shared.marks.add(socket)
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
             let server = local.value

@@ -32,32 +32,22 @@ struct ArchiveDesk {
     private static let usualCount = 10_000
     /// The length of an archive; the oldest exchanges that would exceed it are left out.
     private static let bytesMax = 64 << 20
-    private static let prefix = "/v1/archives/"
 
     private var shared: Shared { exchanges.shared }
 
-    /// Answers a request; nil when it is for nobody here.
-    func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
-        switch request.path {
-        case "/v1/har":
-            return request.isReading ? try await archive(request) : .notAllowed("GET, HEAD")
-        case "/v1/archives":
-            return request.method == .post ? try taken(request) : .notAllowed("POST")
-        default: break
-        }
-        guard request.path.hasPrefix(Self.prefix),
-            let number = QueryParameters.count(request.path.dropFirst(Self.prefix.count))
-        else { return nil }
-        guard request.isReading else { return .notAllowed("GET, HEAD") }
+    /// An archive that was handed over.
+    func kept(_ name: Substring) throws(AdminAnswer) -> AdminAnswer {
+        guard let number = QueryParameters.count(name) else { throw AdminRoute.nothing }
         guard let bytes = shelf.archive(number) else {
-            return AdminAnswer(404, sentence: "this archive is gone; run lupin har show again")
+            throw AdminAnswer(404, sentence: "this archive is gone; run lupin har show again")
         }
         return AdminAnswer("application/json", bytes)
     }
 
     // MARK: What ran through lupin
 
-    private func archive(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
+    /// The exchanges that a request asks for, as an archive.
+    func archive(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
         let count = try request.count("limit") ?? Self.usualCount
         let filter = try exchanges.filter(request)
         var format = RecordFormat(redactor: shared.redactor)
@@ -116,8 +106,8 @@ struct ArchiveDesk {
 
     // MARK: What is to be shown
 
-    private func taken(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
-        try request.demandOwner()
+    /// Keeps an archive.
+    func taken(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
         try request.demandJSON()
         do throws(ArchiveProblem) {
             try ArchiveReader.check(request.body.span)

@@ -14,26 +14,27 @@ struct CacheDesk {
     /// The maximum number of responses in one reply, whatever `limit` says.
     private static let countMax = 1 << 20
 
-    /// Answers a request; returns nil for a path outside `/v1/cache`.
-    ///
-    /// `target` is `path` with its query.
-    func answer(_ request: AdminRequest, _ snapshot: Snapshot) async -> AdminAnswer? {
-        let isReading = request.isReading
-        guard isReading || request.method == .delete else {
-            let isOurs = ["/v1/cache", "/v1/cache/responses"].contains(request.path)
-            return isOurs ? .notAllowed("GET, HEAD, DELETE") : nil
-        }
-        switch request.path {
-        case "/v1/cache":
-            return isReading ? figures(snapshot) : dropped(await purge { _ in true })
-        case "/v1/cache/responses":
-            do throws(AdminRefusal) {
-                let wish = try Self.query(request.target)
-                return isReading ? try await told(wish) : try await purge(wish)
-            } catch {
-                return error.answer
-            }
-        default: return nil
+    /// The stored responses that a request asks for.
+    func list(_ request: AdminRequest) async -> AdminAnswer {
+        await answer(request) { wish async throws(AdminRefusal) in try await told(wish) }
+    }
+
+    /// Drops the stored responses that a request asks for.
+    func drop(_ request: AdminRequest) async -> AdminAnswer {
+        await answer(request) { wish async throws(AdminRefusal) in try await purge(wish) }
+    }
+
+    /// Drops everything.
+    func dropAll() async -> AdminAnswer { dropped(await purge { _ in true }) }
+
+    private func answer(
+        _ request: AdminRequest,
+        _ body: (StoredResponseQuery) async throws(AdminRefusal) -> AdminAnswer
+    ) async -> AdminAnswer {
+        do throws(AdminRefusal) {
+            return try await body(try Self.query(request.target))
+        } catch {
+            return error.answer
         }
     }
 
@@ -118,7 +119,8 @@ struct CacheDesk {
 
     // MARK: Replies
 
-    private func figures(_ snapshot: Snapshot) -> AdminAnswer {
+    /// How much is stored, and of what use it was.
+    func figures(_ snapshot: Snapshot) -> AdminAnswer {
         let counts = store.counts
         return AdminAnswer { line in
             // Each tier is a separate object, so that programs can tell which tiers exist.

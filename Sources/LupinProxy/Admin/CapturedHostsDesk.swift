@@ -4,24 +4,24 @@ import LupinIO
 import LupinStore
 
 extension InspectorDesk {
-    static let holdPrefix = "/v1/capture/holds/"
     private static let hostsMax = 64
 
-    /// Answers what is captured, and changes it.
-    func capture(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
-        switch request.method {
-        case .get, .head: break
-        case .put, .delete: try request.demandOwner()
-        default: return .notAllowed("GET, HEAD, PUT, DELETE")
-        }
-        var deleted: Int?
-        switch request.method {
-        case .put:
-            let hosts = try hosts(in: request.json())
-            try await change { () async throws(ReloadFailure) in try await desk.capture(hosts) }
-        case .delete: deleted = try await delete(by: request)
-        default: break
-        }
+    /// What is captured at all.
+    func captured() async throws(AdminAnswer) -> AdminAnswer { try await tell(deleted: nil) }
+
+    /// Captures other hosts from now on.
+    func setCaptured(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
+        let hosts = try hosts(in: request.json())
+        try await change { () async throws(ReloadFailure) in try await desk.capture(hosts) }
+        return try await tell(deleted: nil)
+    }
+
+    /// Deletes what was captured.
+    func clearCaptured(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
+        try await tell(deleted: delete(by: request))
+    }
+
+    private func tell(deleted: Int?) async throws(AdminAnswer) -> AdminAnswer {
         let settings = shared.captures.settings
         var size: (exchanges: Int, bytes: Int) = (0, 0)
         if shared.captures.mayHaveExchanges {
@@ -45,10 +45,6 @@ extension InspectorDesk {
         _ name: Substring,
         _ request: AdminRequest
     ) async throws(AdminAnswer) -> AdminAnswer {
-        guard request.method == .put || request.method == .delete else {
-            return .notAllowed("PUT, DELETE")
-        }
-        try request.demandOwner()
         guard CaptureHolds.isName(name) else {
             let sentence = "name a hold by at most \(CaptureHolds.nameBytesMax) of A-Z a-z 0-9 -"
             throw AdminAnswer(400, sentence: sentence)

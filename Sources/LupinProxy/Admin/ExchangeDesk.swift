@@ -50,49 +50,41 @@ struct ExchangeDesk {
         }
     }
 
-    /// Answers a request; nil when it is for nobody here.
-    func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
-        switch request.path {
-        case "/v1/exchanges":
-            return request.isReading ? try await list(request) : .notAllowed("GET, HEAD")
-        case "/v1/exchanges/live":
-            return request.isReading ? await live() : .notAllowed("GET, HEAD")
-        default: break
-        }
-        guard request.path.hasPrefix(Self.prefix) else { return nil }
-        let parts = request.path.dropFirst(Self.prefix.count)
-            .split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let name = parts.first else { return nil }
-        if request.method == .delete, parts.count == 1, let id = ExchangeID(text: name) {
-            return await cancel(id)
-        }
-        guard let reference = try reference(name, request) else { return nil }
-        guard parts.count == 1 else { return nil }
-        guard request.isReading else { return .notAllowed("GET, HEAD, DELETE") }
-        return try await detail(reference)
-    }
-
-    /// The exchange that a path and its query name; nil when they name none.
-    func reference(
+    /// The exchange that a path and its query name.
+    /// - Throws: The refusal when they name none.
+    func named(
         _ name: Substring,
         _ request: AdminRequest
-    ) throws(AdminAnswer) -> ExchangeReference? {
+    ) throws(AdminAnswer) -> ExchangeReference {
         let filter = request.parameter("filter")
         if request.parameter("host") != nil {
             throw AdminAnswer(400, sentence: "host is now written as filter=host:NAME")
         }
+        let reference: ExchangeReference?
         do throws(FilterProblem) {
-            return try ExchangeReference(path: name, filter: filter)
+            reference = try ExchangeReference(path: name, filter: filter)
         } catch {
             throw AdminAnswer(400, sentence: clean(error.sentence(in: filter ?? "")))
         }
+        guard let reference else { throw AdminRoute.nothing }
+        if case .last(_, let filter) = reference { try demandReach(of: filter, request) }
+        return reference
+    }
+
+    /// A filter that looks into bodies tells of them.
+    private func demandReach(
+        of filter: ExchangeFilter,
+        _ request: AdminRequest
+    ) throws(AdminAnswer) {
+        if filter.asksForBodies { try request.demand(.owner) }
     }
 
     private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
 
     // MARK: Lists
 
-    private func list(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
+    /// The exchanges that a request asks for.
+    func list(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
         let count = try request.count("limit") ?? Self.usualCount
         let filter = try self.filter(request)
         let form = request.parameter("format")
@@ -138,11 +130,14 @@ struct ExchangeDesk {
     /// The filter of a request; without one, it keeps everything.
     func filter(_ request: AdminRequest) throws(AdminAnswer) -> ExchangeFilter {
         let text = request.parameter("filter") ?? ""
+        let filter: ExchangeFilter
         do throws(FilterProblem) {
-            return try ExchangeFilter(text)
+            filter = try ExchangeFilter(text)
         } catch {
             throw AdminAnswer(400, sentence: clean(error.sentence(in: text)))
         }
+        try demandReach(of: filter, request)
+        return filter
     }
 
     /// The last `count` exchanges that a filter keeps, the latest first, and the ID of the latest
@@ -244,12 +239,18 @@ struct ExchangeDesk {
         }
     }
 
-    private func detail(_ reference: ExchangeReference) async throws(AdminAnswer) -> AdminAnswer {
+    /// One exchange with its heads; what is captured of it, for its owner.
+    func detail(
+        named name: Substring,
+        _ request: AdminRequest
+    ) async throws(AdminAnswer) -> AdminAnswer {
+        let reference = try named(name, request)
+        let isOwner = request.entry.isOwner
         if let found = try await find(reference) {
             var format = RecordFormat(redactor: shared.redactor)
             var line = found.openDetail(&format)
             shared.chains.addChain(of: found.line(&format), to: &line)
-            try await addCaptured(of: found.id, to: &line)
+            if isOwner { try await addCaptured(of: found.id, to: &line) }
             line.closeObject()
             return AdminAnswer(200, line)
         }
@@ -262,7 +263,7 @@ struct ExchangeDesk {
         line.openObject()
         line.add("live")
         exchange.add(to: &line)
-        try await addCaptured(of: exchange.id.text, to: &line)
+        if isOwner { try await addCaptured(of: exchange.id.text, to: &line) }
         line.closeObject()
         return AdminAnswer(200, line)
     }
@@ -284,7 +285,8 @@ struct ExchangeDesk {
 
     // MARK: Under way
 
-    private func live() async -> AdminAnswer {
+    /// The exchanges that are under way.
+    func live() async -> AdminAnswer {
         let exchanges = await underWay()
         return AdminAnswer { line in
             line.openList("exchanges")
@@ -300,7 +302,9 @@ struct ExchangeDesk {
         return all.sorted { $0.startMicroseconds < $1.startMicroseconds }
     }
 
-    private func cancel(_ id: ExchangeID) async -> AdminAnswer {
+    /// Cuts an exchange that is under way.
+    func cancel(named name: Substring) async throws(AdminAnswer) -> AdminAnswer {
+        guard let id = ExchangeID(text: name) else { throw AdminRoute.nothing }
         for worker in workers where await worker.cancel(id) {
             return AdminAnswer { $0.add("cancelled", literal: id.text) }
         }

@@ -9,53 +9,12 @@ struct InspectorDesk {
     let exchanges: ExchangeDesk
     let loop: EventLoop
 
-    private static let prefix = "/v1/exchanges/"
     private static let messagesMax = 1000
 
     var shared: Shared { desk.shared }
 
-    /// Answers a request; nil for a path that is not the inspector's.
-    func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
-        switch request.path {
-        case "/v1/inspector":
-            guard request.method == .post else { return .notAllowed("POST") }
-            try request.demandOwner()
-            return try await opened()
-        case "/v1/capture":
-            return try await capture(request)
-        default: break
-        }
-        if request.path.hasPrefix(Self.holdPrefix) {
-            return try await hold(request.path.dropFirst(Self.holdPrefix.count), request)
-        }
-        guard request.path.hasPrefix(Self.prefix) else { return nil }
-        let parts = request.path.dropFirst(Self.prefix.count)
-            .split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count >= 2, let reference = try exchanges.reference(parts[0], request) else {
-            return nil
-        }
-        switch (parts[1], parts.count) {
-        case ("bodies", 3):
-            guard let side = CapturedSide(word: parts[2]) else { return nil }
-            return request.isReading
-                ? try await body(side, of: reference) : .notAllowed("GET, HEAD")
-        case ("messages", 2):
-            return request.isReading
-                ? try await messages(of: reference, request) : .notAllowed("GET, HEAD")
-        case ("explain", 2):
-            return request.isReading ? try await explained(reference) : .notAllowed("GET, HEAD")
-        case ("note", 2):
-            return request.method == .put
-                ? try await noted(reference, request) : .notAllowed("PUT")
-        case ("capture", 2):
-            guard request.method == .delete else { return .notAllowed("DELETE") }
-            try request.demandOwner()
-            return try await delete(reference)
-        default: return nil
-        }
-    }
-
-    private func opened() async throws(AdminAnswer) -> AdminAnswer {
+    /// Opens the page; returns its address.
+    func opened() async throws(AdminAnswer) -> AdminAnswer {
         do throws(ReloadFailure) {
             let url = try await desk.openInspector()
             return AdminAnswer { $0.add("url", text: url) }
@@ -108,10 +67,11 @@ struct InspectorDesk {
     }
 
     /// The content of a body, which no browser takes for a page.
-    private func body(
-        _ side: CapturedSide,
+    func body(
+        _ word: Substring,
         of reference: ExchangeReference
     ) async throws(AdminAnswer) -> AdminAnswer {
+        guard let side = CapturedSide(word: word) else { throw AdminRoute.nothing }
         let number = try await row(reference).number
         let content = try await read { file throws(DiskProblem) in
             try file.content(of: number, side: side.rawValue)
@@ -127,7 +87,8 @@ struct InspectorDesk {
         return answer
     }
 
-    private func messages(
+    /// The messages that were captured of a connection.
+    func messages(
         of reference: ExchangeReference,
         _ request: AdminRequest
     ) async throws(AdminAnswer) -> AdminAnswer {
@@ -142,7 +103,8 @@ struct InspectorDesk {
         }
     }
 
-    private func explained(
+    /// What `lupin explain` prints of an exchange.
+    func explained(
         _ reference: ExchangeReference
     ) async throws(AdminAnswer) -> AdminAnswer {
         guard let found = try await exchanges.find(reference) else {
@@ -155,7 +117,8 @@ struct InspectorDesk {
         return AdminAnswer("text/plain; charset=utf-8", Array(text.utf8))
     }
 
-    private func noted(
+    /// Writes the note about an exchange.
+    func noted(
         _ reference: ExchangeReference,
         _ request: AdminRequest
     ) async throws(AdminAnswer) -> AdminAnswer {

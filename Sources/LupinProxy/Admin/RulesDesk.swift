@@ -21,23 +21,8 @@ struct RulesDesk {
         var reading: RulesSource.Reading
     }
 
-    /// Answers a request; nil for a path that is not below `/v1/rules`.
-    func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
-        switch request.path {
-        case "/v1/rules/list": return request.isReading ? list() : .notAllowed("GET, HEAD")
-        case "/v1/rules/preview":
-            guard request.method == .post else { return .notAllowed("POST") }
-            try request.demandOwner()
-            return try preview(request.json())
-        case "/v1/rules/append":
-            guard request.method == .post else { return .notAllowed("POST") }
-            try request.demandOwner()
-            return try await append(request.json())
-        default: return nil
-        }
-    }
-
-    private func list() -> AdminAnswer {
+    /// The rules in force, with their lines.
+    func list() -> AdminAnswer {
         let configuration = desk.shared.snapshot.configuration
         return AdminAnswer { line in
             if let file = desk.rulesFile() { line.add("file", text: file) }
@@ -49,7 +34,8 @@ struct RulesDesk {
         }
     }
 
-    private func preview(_ wish: JSONValue) throws(AdminAnswer) -> AdminAnswer {
+    /// Where a rule would go, and what would come of it.
+    func preview(_ wish: JSONValue) throws(AdminAnswer) -> AdminAnswer {
         let draft = try draft(wish)
         let lines = draft.insertion.text.split(omittingEmptySubsequences: false) {
             $0 == "\n" || $0 == "\r\n"
@@ -69,7 +55,8 @@ struct RulesDesk {
         }
     }
 
-    private func append(_ wish: JSONValue) async throws(AdminAnswer) -> AdminAnswer {
+    /// Adds a rule that was previewed to the file.
+    func append(_ wish: JSONValue) async throws(AdminAnswer) -> AdminAnswer {
         let draft = try draft(wish)
         guard wish["digest"]?.string == draft.digest else {
             throw AdminAnswer(409, sentence: "the file has changed since the preview")

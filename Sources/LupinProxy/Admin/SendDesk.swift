@@ -40,11 +40,8 @@ struct SendDesk {
         "keep-alive", "te", "trailer", "upgrade", "expect", "proxy-authorization",
     ]
 
-    /// Sends the request of `/v1/send`; nil for another path.
-    func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
-        guard request.path == "/v1/send" else { return nil }
-        guard request.method == .post else { return .notAllowed("POST") }
-        try request.demandOwner()
+    /// Sends the request that a body describes.
+    func send(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
         let wish = try request.json()
         var original: Original?
         if let id = wish["of"]?.string { original = try await self.original(id) }

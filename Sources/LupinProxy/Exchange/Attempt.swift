@@ -165,6 +165,13 @@ final class Attempt {
         return failure
     }
 
+    /// Frees what was kept for another attempt, and keeps no more: there will be none.
+    private func letGoOfReplay() {
+        replay = nil
+        exchange.upload?.replay = nil
+        exchange.compressedUpload?.plainReplay = nil
+    }
+
     /// Puts the attempt into the record.
     func close(
         status: UInt16 = 0,
@@ -175,7 +182,11 @@ final class Attempt {
     ) {
         isClosed = true
         // When bodies are kept, the record shows that one was too long.
-        if replay != nil { facts.isReplayable = isReplayable }
+        if let replay {
+            facts.isReplayable = isReplayable
+            facts.unkept = replay.unkept
+            if decision == .deliver { letGoOfReplay() }
+        }
         if delay > .zero { facts.delayMicroseconds = delay.milliseconds * 1000 }
         facts.status = status
         // Nearly always nil, which need not be copied.
@@ -278,7 +289,8 @@ final class Attempt {
                 ?? BodyReplay(
                     exchange.retryPolicy,
                     expecting: exchange.framing.knownLength,
-                    exchange.resources.shared
+                    exchange.resources.shared,
+                    of: { [weak exchange] in exchange?.userAtOnce ?? .unknown }
                 )
             // A repetition may have to be sent uncompressed.
             if let compressed { compressed.plainReplay = replay } else { relay.replay = replay }

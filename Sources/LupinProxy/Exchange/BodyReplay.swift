@@ -4,25 +4,38 @@ import LupinIO
 
 /// A copy of the body bytes sent upstream: in memory up to a limit, then in a file.
 ///
-/// A body that exceeds both, or the memory that all replays share, is dropped: the exchange
+/// A body that exceeds both, or the memory or disk that all replays share, is dropped: the exchange
 /// continues and is not replayable (the record says so). Trailers are not copied: they stay with
 /// the source.
 final class BodyReplay {
     private let bytesMax: Int
     private let spillBytesMax: Int
     private let memory: ReplayMemory
+    private let disk: ReplayDisk
+    private let user: () -> ClientUser
     private let folder: String
     private var bytes: [UInt8] = []
     private var file: SpillFile?
-    /// False once bytes were dropped.
-    private(set) var isComplete = true
+    /// The file's share of the disk.
+    private var share: ReservedDisk?
+    /// Why bytes were dropped; nil while none were.
+    private(set) var unkept: AttemptRecord.Unkept?
+    var isComplete: Bool { unkept == nil }
 
     /// An empty copy.
     /// - Parameters:
     ///   - policy: Sets the limits for memory and file.
     ///   - expected: The length of the body, if known.
-    ///   - shared: Counts the memory of all replays, and has the folder for files.
-    init(_ policy: RetryPolicy, expecting expected: UInt64?, _ shared: Shared) {
+    ///   - shared: Counts the memory and the disk of all replays, and has the folder for files.
+    ///   - user: Says whose the body is, once it takes space on the disk.
+    init(
+        _ policy: RetryPolicy,
+        expecting expected: UInt64?,
+        _ shared: Shared,
+        of user: @escaping () -> ClientUser
+    ) {
+        self.user = user
+        disk = shared.replayDisk
         bytesMax = policy.replayBodyBytes
         spillBytesMax = policy.replaySpillBytes
         memory = shared.replayMemory
@@ -53,20 +66,24 @@ final class BodyReplay {
     /// When the file is full or can't be written, the copy is dropped.
     private func spill(_ payload: Span<UInt8>) {
         let isTooLong = (file?.count ?? 0) + UInt64(payload.count) > UInt64(spillBytesMax)
+        guard !isTooLong else { return letGo(because: .size) }
+        let share = share ?? ReservedDisk(of: disk, for: user())
+        self.share = share
+        guard share.grow(by: payload.count) else { return letGo(because: .replayDisk) }
         do throws(SystemError) {
-            guard !isTooLong else { return letGo() }
             if file == nil { file = try SpillFile(in: folder) }
             try file?.append(payload)
         } catch {
-            letGo()
+            letGo(because: .diskError)
         }
     }
 
-    private func letGo() {
+    private func letGo(because reason: AttemptRecord.Unkept) {
         memory.release(bytes.count)
         bytes = []
         file = nil
-        isComplete = false
+        share = nil
+        unkept = reason
     }
 
     /// The part in memory.
@@ -80,13 +97,14 @@ final class BodyReplay {
 ///
 /// While it is sent, the replay keeps growing by the new bytes.
 final class ReplayedBody: BodySource {
-    private let replay: BodyReplay
+    /// nil once all of it was sent.
+    private var replay: BodyReplay?
     private let rest: any BodySource
     /// The number of kept bytes when this body began.
     private let end: UInt64
     private var position: UInt64 = 0
     /// Reads the part in the file.
-    private let spilled: SpillReader?
+    private var spilled: SpillReader?
 
     init(_ replay: BodyReplay, then rest: any BodySource) {
         self.replay = replay
@@ -100,16 +118,28 @@ final class ReplayedBody: BodySource {
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        guard position < end else { return try rest.offer(to: sink, keeping: replay) }
-        let bytes = self.replay.inMemory
+        guard position < end, let kept = self.replay else {
+            return try rest.offer(to: sink, keeping: replay)
+        }
+        let bytes = kept.inMemory
         guard position >= UInt64(bytes.count) else {
             let from = Int(position)
-            return try push(bytes.span.extracting(from..<bytes.count), to: sink)
+            let offer = try push(bytes.span.extracting(from..<bytes.count), to: sink)
+            letGo()
+            return offer
         }
         guard let spilled, try fill(spilled) else { throw Self.unreadable("it is too short") }
         let offer = try push(spilled.front, to: sink)
         spilled.discard(offer.taken)
+        letGo()
         return offer
+    }
+
+    /// Lets go of what was kept once it was sent; another attempt keeps it for itself.
+    private func letGo() {
+        guard position == end else { return }
+        replay = nil
+        spilled = nil
     }
 
     private func push(

@@ -90,6 +90,15 @@ extension Exchange {
         client.user.map(ClientUser.named) ?? client.number.map(ClientUser.number)
     }
 
+    /// The client's user as far as it is known without a wait.
+    var userAtOnce: ClientUser {
+        if let knownUser { return knownUser }
+        guard !client.isThroughSibling, let ends = downstream.ends,
+            let found = resources.shared.processes.userAtOnce(of: ends.peer, to: ends.local)?.user
+        else { return .unknown }
+        return .number(found)
+    }
+
     /// Whether the client's user matters for the request.
     private func asksForOwner(at origin: Origin) -> Bool {
         isForOwner(at: origin) && !snapshot.credentialUsers.admitsAnybody

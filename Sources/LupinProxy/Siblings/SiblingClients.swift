@@ -13,8 +13,10 @@ extension Exchange {
         guard !sockets.isEmpty else { return user }
         let question = SiblingQuestion(peer: ends.peer, local: ends.local)
         var silent: Set<Int32> = []
+        // One time limit for all of them: there may be hundreds.
+        let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
         for socket in sockets {
-            switch await ask(question, at: socket) {
+            switch await ask(question, at: socket, until: deadline, on: slot.loop) {
             case .other: continue
             case .unknown:
                 client.isThroughSibling = true
@@ -55,12 +57,16 @@ extension Exchange {
         } ?? nil
     }
 
-    /// The time limit for an answer; the other process asks its workers.
+    /// The time limit for all answers; the other processes ask their workers.
     private static let siblingPatience = Duration.seconds(1)
 
     /// The answer of a sibling; nil when none comes in time.
-    private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer? {
-        let loop = slot.loop
+    private func ask(
+        _ question: SiblingQuestion,
+        at socket: String,
+        until deadline: UInt64,
+        on loop: EventLoop
+    ) async -> SiblingAnswer? {
         let channel: Channel
         do throws(SystemError) {
             channel = try LocalSocket.connect(to: socket, on: loop)
@@ -79,7 +85,6 @@ extension Exchange {
         channel.readableReason = .downstreamReadable
         channel.stage { $0.append(contentsOf: "\(question.text)\n".utf8) }
         guard (try? channel.flush()) == true else { return nil }
-        let deadline = min(loop.deadline(in: Self.siblingPatience), totalDeadline)
         let line = await channel.line(in: waiting, until: deadline)
         return line.flatMap { SiblingAnswer($0) }
     }

@@ -43,6 +43,7 @@ final class SiblingDesk {
                     slot: slot
                 )
                 self.listener = (listener, slot)
+                shared.marks.begin(in: folder)
             } catch {
                 shared.logger.debug("no socket for other lupins in \(folder): \(error.message)")
             }
@@ -61,6 +62,7 @@ final class SiblingDesk {
         Task.immediate(executorPreference: loop.executor) { await local.value.accept() }
         return shared.siblingFolders.flatMap { folder in
             let sockets = (try? SiblingFolder.sockets(in: folder)) ?? []
+            defer { SiblingFolder.removeDeadMarks(in: folder) }
             return LocalSocket.removeDead(sockets, in: folder).map {
                 CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
             }
@@ -69,6 +71,7 @@ final class SiblingDesk {
 
     func close() async {
         isClosed = true
+        shared.marks.end()
         if let (listener, slot) = listener {
             listener.close()
             slot.wake(.cut)
@@ -160,6 +163,8 @@ final class SiblingDesk {
         var users: Set<ClientUser> = []
         for worker in workers { users.formUnion(await worker.users(of: question)) }
         if users.isEmpty { return await holds(question) ? .unknown : .other }
+        // A confined command runs as this user, and has no part in what is the user's.
+        if shared.redirected != nil { return .unknown }
         guard users.count == 1, case .number(let number)? = users.first else { return .unknown }
         return .user(number)
     }

@@ -8,9 +8,6 @@ import LupinTLS
 /// Its path follows from the user's number and not from variables: a lupin that a service manager
 /// starts and one of a shell have different variables.
 package enum SiblingFolder {
-    /// The maximum number of sockets that are asked; only this user can create more.
-    private static let socketsMax = 64
-
     /// `.local/state/lupin/siblings` below the user's home, and `lupin` below `/run/user/NUMBER`,
     /// if the system creates that: a lupin listens in the first that works, and looks into both.
     package static var ofThisUser: [String] {
@@ -25,7 +22,6 @@ package enum SiblingFolder {
     /// - Throws: Why they can't be read.
     static func sockets(in folder: String) throws(SystemError) -> [String] {
         try LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
-            .prefix(socketsMax)
             .map { "\(folder)/\($0)" }
     }
 
@@ -37,6 +33,23 @@ package enum SiblingFolder {
             paths += names.filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }
         }
         return paths
+    }
+
+    /// The marks of this machine's listeners in the folders, by name; nil when they can't be read.
+    static func marks(in folders: [String]) -> [String]? {
+        try? folders.flatMap { folder throws(SystemError) in
+            try LocalSocket.names(in: folder).filter { $0.contains(markInfix) }
+        }
+    }
+
+    /// Removes the marks of processes that ended without stopping: a process has its socket before
+    /// its first mark, and until after its last one.
+    static func removeDeadMarks(in folder: String) {
+        for mark in marks(in: [folder]) ?? [] {
+            guard let end = mark.firstRange(of: markInfix)?.lowerBound else { continue }
+            let socket = "\(folder)/\(mark[..<end])\(suffix)"
+            if !LocalSocket.exists(socket) { LocalSocket.removeMark(at: "\(folder)/\(mark)") }
+        }
     }
 
     /// The sockets of the other processes, without that of the process with this pseudonym in
@@ -56,6 +69,11 @@ package enum SiblingFolder {
         "\(process)-\(pseudonym)\(suffix)"
     }
 
+    /// The name of the mark for a listening socket of that process.
+    static func markName(of pseudonym: String, inode: UInt64) -> String {
+        "\(ProcessOwner.processNumber)-\(pseudonym)\(markInfix)\(inode)"
+    }
+
     /// The number of the process that made the socket.
     package static func process(of socket: String) -> Int32 {
         let name = socket.split(separator: "/").last ?? ""
@@ -64,14 +82,17 @@ package enum SiblingFolder {
         return Int32(truncatingIfNeeded: number)
     }
 
+    private static let suffix = "\(machine).sock"
+    private static let markInfix = "\(machine).listener-"
+
     /// Other machines may share the home; their sockets can't be reached from here.
-    private static let suffix: String = {
+    private static let machine: String = {
         let digest = MessageDigest.sha256("lupin \(ProcessOwner.machine)".utf8.span)
         let digits = digest.prefix(6).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0\(digits)" : digits
         }
-        return "@\(digits.joined()).sock"
+        return "@\(digits.joined())"
     }()
 }
 

@@ -145,23 +145,18 @@ struct Dialer {
         until deadline: UInt64,
         _ interruptions: WakeReasons
     ) async throws(DialFailure) -> Channel {
+        let channel: Channel
         do throws(ConnectFailure) {
-            let channel = try await reach(addresses, hop, until: deadline, interruptions)
-            guard isOwnListener(channel, hop) else { return channel }
-            channel.close()
+            channel = try await reach(addresses, hop, until: deadline, interruptions)
         } catch {
             throw DialFailure(
                 error: connectError(error, hop),
                 isEveryAddressRefused: error.isEveryAddressRefused
             )
         }
-        throw DialFailure(
-            error: LupinError(
-                .proxyLoopDetected,
-                host: hop.host.text,
-                detail: "\(hop.text) is lupin itself."
-            )
-        )
+        guard let denial = await denial(of: channel, hop) else { return channel }
+        channel.close()
+        throw DialFailure(error: denial)
     }
 
     /// Connects; without a descriptor it closes what is idle and tries once more.
@@ -189,11 +184,31 @@ struct Dialer {
         }
     }
 
-    /// Whether the connection leads to a wildcard listener, which every address of this machine
-    /// reaches: the kernel then uses the same address on both ends.
-    private func isOwnListener(_ channel: Channel, _ hop: NextHop) -> Bool {
-        guard snapshot.access.hasWildcardListener(onPort: hop.port) else { return false }
-        return channel.localAddress?.address == channel.peer?.address
+    /// Why nothing may be sent over a connection: it leads to a lupin of this user, which does not
+    /// serve as the parent proxy that the file names.
+    private func denial(of channel: Channel, _ hop: NextHop) async -> LupinError? {
+        guard snapshot.access.deniesSelf, let place = channel.placeOnThisMachine else { return nil }
+        let shared = resources.shared
+        let reason: String
+        switch await shared.marks.holder(of: place, shared.processes, slot: slot) {
+        case .other: return nil
+        case .own:
+            let detail = "\(hop.text) is lupin itself; its page is http://lupin/."
+            return LupinError(.proxyLoopDetected, host: hop.host.text, detail: detail)
+        case _ where hop.isThroughParent: return nil
+        case .sibling: reason = "is another lupin of user \(ProcessOwner.userName)"
+        case .unknown:
+            let folders = shared.siblingFolders.joined(separator: " or ")
+            reason =
+                "may be another lupin of user \(ProcessOwner.userName), as \(folders) "
+                + "can't be read, or other users may change it"
+        }
+        return LupinError(
+            .destinationIPProhibited,
+            host: hop.host.text,
+            detail: "\(hop.text) \(reason); access.deny_targets: [self] forbids it. "
+                + "upstream.proxy may name it as parent proxy."
+        )
     }
 
     private func connectError(_ failure: ConnectFailure, _ hop: NextHop) -> LupinError {

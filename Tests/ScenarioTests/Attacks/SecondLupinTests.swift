@@ -7,72 +7,14 @@ import LupinTestKit
 import Testing
 
 struct SecondLupinTests {
-    private static let keeper = """
-        tokens: {mine: {bearer: owner-token, plain_http: true}}
-        rules: [{name: mine, match: {path: /**}, request: [{auth: mine}]}]
-        """
-
-    /// One lupin that keeps a token, and another one that is on the way; `rules` get its address.
-    private func run(
-        _ rules: @Sendable @escaping (SocketAddress) -> String = { _ in "" },
-        keeper: String = Self.keeper,
-        _ body: @Sendable @escaping (Pair) throws -> Void
-    ) async throws {
-        let folder = NSTemporaryDirectory() + "lupin-siblings-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: folder,
-            withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700]
-        )
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let users = LocalUsers()
-        try await ProxyFixture.run(
-            keeper,
-            resolve: ProxyFixture.here,
-            identify: users.identify,
-            siblings: folder
-        ) { keeper in
-            try await ProxyFixture.run(
-                rules(keeper.address),
-                resolve: ProxyFixture.here,
-                identify: users.identify,
-                siblings: folder
-            ) { way in
-                let pair = Pair(keeper: keeper, way: way, users: users, folder: folder)
-                try body(pair)
-            }
-        }
-    }
-
-    private struct Pair: Sendable {
-        let keeper: ProxyFixture
-        let way: ProxyFixture
-        let users: LocalUsers
-        /// Where the two find each other.
-        let folder: String
-    }
-
-    /// A client of `user` that asks the keeper in a tunnel of the other one.
-    private func tunnelled(_ pair: Pair, of user: UInt32) throws -> ScriptedClient {
-        let client = try pair.users.client(pair.way, of: user)
-        let target = "127.0.0.1:\(pair.keeper.address.port)"
-        #expect(try client.connect(target).status == 200)
-        return client
-    }
-
-    /// A request of `client` comes to the origin with the owner's token.
-    private func expectToken(from client: ScriptedClient, at origin: PlayedOrigin) throws {
-        try client.send("GET", origin.url())
-        let far = try origin.accept()
-        #expect(try far.request()["Authorization"] == "Bearer owner-token")
-        try far.reply(204)
-        #expect(try client.response().status == 204)
+    private static let parent: @Sendable (SocketAddress) -> String = {
+        "upstream: {proxy: \"http://\($0)\", no_proxy: []}"
     }
 
     @Test func `a stranger in a tunnel of one gets no credentials of the other`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             let origin = try PlayedOrigin()
-            let client = try tunnelled(pair, of: LocalUsers.stranger)
+            let client = try pair.tunnelled(of: LocalUsers.stranger)
             for _ in 0..<3 {
                 let response = try client.get(origin.url())
                 #expect(response.status == 403)
@@ -83,19 +25,17 @@ struct SecondLupinTests {
     }
 
     @Test func `an unknown client in a tunnel gets none either`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             let origin = try PlayedOrigin()
-            let client = try pair.users.client(pair.way, of: nil)
-            let target = "127.0.0.1:\(pair.keeper.address.port)"
-            #expect(try client.connect(target).status == 200)
+            let client = try pair.tunnelled(of: nil)
             #expect(try client.get(origin.url()).status == 403)
         }
     }
 
     @Test func `the owner in a tunnel of one is the owner at the other`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             let origin = try PlayedOrigin()
-            let client = try tunnelled(pair, of: geteuid())
+            let client = try pair.tunnelled(of: geteuid())
             try client.send("GET", origin.url())
             let far = try origin.accept()
             #expect(try far.request()["Authorization"] == "Bearer owner-token")
@@ -105,14 +45,14 @@ struct SecondLupinTests {
     }
 
     @Test func `a client that comes straight is who the kernel says`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             let origin = try PlayedOrigin()
-            try expectToken(from: try pair.keeper.client(), at: origin)
+            try pair.expectToken(from: try pair.keeper.client(), at: origin)
         }
     }
 
     @Test func `one connection between both is each request's own`() async throws {
-        try await run({ "upstream: {proxy: \"http://\($0)\", no_proxy: []}" }) { pair in
+        try await LupinPair.run(way: Self.parent) { pair in
             let origin = try PlayedOrigin()
             let owner = try pair.way.client()
             try owner.send("GET", origin.url())
@@ -131,7 +71,7 @@ struct SecondLupinTests {
     }
 
     @Test func `inside a CONNECT by way of both a stranger is one`() async throws {
-        try await run({ "upstream: {proxy: \"http://\($0)\", no_proxy: []}" }) { pair in
+        try await LupinPair.run(way: Self.parent) { pair in
             let origin = try PlayedOrigin()
             let client = try pair.users.stranger(pair.way)
             try client.send("CONNECT", origin.authority("origin.test"))
@@ -144,7 +84,7 @@ struct SecondLupinTests {
     }
 
     @Test func `a lupin that says nothing speaks for nobody`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             // It is there, and hangs.
             let silent = try LocalAnswer(
                 at: "\(pair.folder)/\(SiblingFolder.socketName(of: "silent", process: 4711))",
@@ -160,24 +100,22 @@ struct SecondLupinTests {
     }
 
     @Test func `one that has ended is not asked`() async throws {
-        try await run { pair in
+        try await LupinPair.run { pair in
             let name = SiblingFolder.socketName(of: "dead", process: 4711)
             try AbandonedSocket.leave(at: "\(pair.folder)/\(name)")
             let origin = try PlayedOrigin()
-            try expectToken(from: try pair.keeper.client(), at: origin)
+            try pair.expectToken(from: try pair.keeper.client(), at: origin)
         }
     }
 
     @Test func `what a private cache has of one is not another one's`() async throws {
         let keeper = "access: {credentials: any}\n" + everywhere("cache: {mode: private}")
-        try await run(keeper: keeper) { pair in
+        try await LupinPair.run(keeper: keeper) { pair in
             let origin = try PlayedOrigin()
             // Each gets their own response; the last two are not known, and share with nobody.
             let users = [LocalUsers.stranger, LocalUsers.stranger &+ 1, nil, nil]
             for (i, user) in users.enumerated() {
-                let client = try pair.users.client(pair.way, of: user)
-                let target = "127.0.0.1:\(pair.keeper.address.port)"
-                #expect(try client.connect(target).status == 200)
+                let client = try pair.tunnelled(of: user)
                 try client.send("GET", origin.url())
                 let connection = try origin.accept()
                 try connection.request()
@@ -202,7 +140,8 @@ struct SecondLupinTests {
         try AbandonedSocket.leave(at: dead)
         try await ProxyFixture.run(siblings: folder) { proxy in
             #expect(!manager.fileExists(atPath: dead))
-            #expect(try manager.contentsOfDirectory(atPath: folder).count == 1)
+            let sockets = try manager.contentsOfDirectory(atPath: folder)
+            #expect(sockets.count { $0.hasSuffix(".sock") } == 1)
             #expect(proxy.warnings.contains { $0.contains("process 4711") })
             let line = try proxy.record()
             #expect(line["event"] == "crash")

@@ -1,0 +1,158 @@
+// Knows which listening sockets of this machine are those of this user's lupin processes.
+import Logging
+import LupinCore
+import LupinIO
+import Synchronization
+
+/// The listening sockets of this process, and the marks by which others find them.
+///
+/// `access.deny_targets: self` means every listener of every lupin of this user. No list of
+/// addresses could say which these are: lupins come and go, and an address has many spellings. The
+/// kernel says which socket serves an address, by its inode; and each process keeps an empty file
+/// in the sibling folder for each of its sockets, whose name has the inode. So nobody has to be
+/// asked, and a process that hangs tells as well as another.
+final class ListenerMarks: Sendable {
+    /// Whose a listening socket is.
+    enum Holder {
+        case other
+        /// This process.
+        case own
+        /// Another lupin of this user.
+        case sibling
+        /// It is one of this user, or of the service manager, and the marks can't be read.
+        case unknown
+    }
+
+    private struct State {
+        /// Those for clients, which a reload may change.
+        var proxies: [ListeningSocket] = []
+        /// Those of the admin interface, to the end.
+        var others: [ListeningSocket] = []
+        /// Where the marks lie; nil while there are none.
+        var folder: String?
+
+        var all: [ListeningSocket] { proxies + others }
+    }
+
+    private let state = Mutex(State())
+    private let pseudonym: String
+    private let folders: [String]
+    /// Whether a loop may read the folders itself.
+    private let isFolderNear: Bool
+    private let logger: Logger
+
+    init(of pseudonym: String, in folders: [String], isFolderNear: Bool, _ logger: Logger) {
+        self.logger = logger
+        self.pseudonym = pseudonym
+        self.folders = folders
+        self.isFolderNear = isFolderNear
+    }
+
+    // MARK: Marking
+
+    /// Begins to mark the listeners, in a folder where this process has its socket.
+    func begin(in folder: String) {
+        state.withLock { state in
+            state.folder = folder
+            mark(state.all, in: folder)
+        }
+    }
+
+    /// Replaces the listeners for clients.
+    func set(_ proxies: [ListeningSocket]) {
+        state.withLock { state in
+            let kept = Set(proxies.map(\.inode))
+            if let folder = state.folder {
+                mark(proxies, in: folder)
+                for socket in state.proxies where !kept.contains(socket.inode) {
+                    LocalSocket.removeMark(at: path(of: socket, in: folder))
+                }
+            }
+            state.proxies = proxies
+        }
+    }
+
+    /// Adds a listener of the admin interface.
+    func add(_ other: ListeningSocket) {
+        state.withLock { state in
+            if let folder = state.folder { mark([other], in: folder) }
+            state.others.append(other)
+        }
+    }
+
+    /// Removes all marks.
+    func end() {
+        state.withLock { state in
+            guard let folder = state.folder else { return }
+            for socket in state.all { LocalSocket.removeMark(at: path(of: socket, in: folder)) }
+            state.folder = nil
+        }
+    }
+
+    private func mark(_ sockets: [ListeningSocket], in folder: String) {
+        for socket in sockets {
+            do throws(SystemError) {
+                try LocalSocket.leaveMark(at: path(of: socket, in: folder))
+            } catch {
+                logger.warning(
+                    """
+                    no mark for \(socket.address) can be made in \(folder): \(error.message); \
+                    other lupins of this user take it for another program's
+                    """
+                )
+            }
+        }
+    }
+
+    private func path(of socket: ListeningSocket, in folder: String) -> String {
+        "\(folder)/\(SiblingFolder.markName(of: pseudonym, inode: socket.inode))"
+    }
+
+    // MARK: Asking
+
+    /// Whose the socket is that serves new connections to an address of this machine.
+    func holder(
+        of address: SocketAddress,
+        _ processes: ProcessLookup,
+        slot: ParkingSlot
+    ) async -> Holder {
+        switch await processes.listener(at: address, slot: slot) {
+        case .nobody: return .other
+        case .user(let user, let inode):
+            if state.withLock({ $0.all.contains { $0.inode == inode } }) { return .own }
+            guard let marks = await marks(processes, slot) else {
+                return user == ProcessOwner.userNumber || user == 0 ? .unknown : .other
+            }
+            let end = "-\(inode)"
+            return marks.contains { $0.hasSuffix(end) } ? .sibling : .other
+        case .unavailable:
+            // Without the kernel's word a port is all there is.
+            if state.withLock({ $0.all.contains { $0.address.port == address.port } }) {
+                return .own
+            }
+            let own = "-\(pseudonym)@"
+            return await marks(processes, slot)?.allSatisfy { $0.contains(own) } == true
+                ? .other : .unknown
+        }
+    }
+
+    private func marks(_ processes: ProcessLookup, _ slot: ParkingSlot) async -> [String]? {
+        if folders.isEmpty { return [] }
+        if isFolderNear { return SiblingFolder.marks(in: folders) }
+        let folders = folders
+        return await processes.ask(slot: slot) { SiblingFolder.marks(in: folders) } ?? nil
+    }
+}
+
+extension Channel {
+    /// The address at the other end, if that is this machine; nil elsewhere.
+    var placeOnThisMachine: SocketAddress? {
+        guard let peer else { return nil }
+        if peer.address.isLoopback { return peer }
+        guard let local = localAddress,
+            local.address.unmapped == peer.address.unmapped || peer.address.isUnspecified
+        else { return nil }
+        // The kernel connects 0.0.0.0 and :: to the address that it chose for this end.
+        return SocketAddress(address: local.address, port: peer.port)
+    }
+}
