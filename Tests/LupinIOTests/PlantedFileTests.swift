@@ -15,16 +15,20 @@ struct PlantedFileTests {
         )
     }
 
+    private func write(_ path: String) throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+    }
+
     enum Plant: CaseIterable { case open, hardLink, link, danglingLink, folder, foreign }
 
     @Test(arguments: Plant.allCases)
     func `nothing is appended to what others may have put there`(plant: Plant) throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let (path, other) = ("\(folder)/log", "\(folder)/other")
-        FileManager.default.createFile(atPath: other, contents: Data())
+        try write(other)
         switch plant {
         case .open:
-            FileManager.default.createFile(atPath: path, contents: Data())
+            try write(path)
             try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
         case .hardLink: try FileManager.default.linkItem(atPath: other, toPath: path)
         case .link:
@@ -39,7 +43,7 @@ struct PlantedFileTests {
         case .foreign:
             // Only root can make a file another user's.
             guard geteuid() == 0 else { return }
-            FileManager.default.createFile(atPath: path, contents: Data())
+            try write(path)
             try FileManager.default.setAttributes([.ownerAccountID: 4711], ofItemAtPath: path)
         }
         #expect(throws: SystemError.self) { _ = try AppendFile(.file(path)) }

@@ -1,5 +1,7 @@
 // What the documentation says of the forms in which a secret is found, made of their table.
 
+import LupinCore
+
 /// `Sources/LupinCore/LupinCore.docc/Redaction.md`.
 enum RedactionDocument {
     private static let secret = #"p/s?"w\rd" <é>"#
