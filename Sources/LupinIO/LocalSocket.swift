@@ -245,6 +245,16 @@ package enum LocalSocket {
         return owned
     }
 
+    /// A connected socket, which the caller owns; nil when no process listens there.
+    private static func openIfThere(_ path: String) throws(SystemError) -> Int32? {
+        do throws(SystemError) {
+            return try open(path).release()
+        } catch {
+            if error.isAbsence || error.isRefusal { return nil }
+            throw error
+        }
+    }
+
     /// Sends a few bytes and reads all that comes until the end; blocks.
     ///
     /// - Returns: nil when no process listens there, or none of this user.
@@ -254,13 +264,8 @@ package enum LocalSocket {
         at path: String,
         patience: Duration
     ) throws(SystemError) -> [UInt8]? {
-        let socket: Descriptor
-        do throws(SystemError) {
-            socket = try open(path)
-        } catch {
-            if error.isAbsence || error.isRefusal { return nil }
-            throw error
-        }
+        guard let raw = try openIfThere(path) else { return nil }
+        let socket = Descriptor(owning: raw)
         var user: UInt32 = 0
         // Safety: the call fills the number it is given.
         guard unsafe linux_peer_user(socket.raw, &user) == 0, user == geteuid() else { return nil }

@@ -1,4 +1,5 @@
 // Where a path leads, and by which links.
+import CLinux
 import Glibc
 import LupinCore
 

@@ -126,15 +126,13 @@ struct ChildRun: Sendable {
 
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
         let folder: PrivateFolder
-        let storage: PrivateFolder?
         do throws(SystemError) {
             folder = try PrivateFolder(in: UserFolder.temporary(environment))
-            storage =
-                confinement == nil
-                ? nil : try PrivateFolder(in: UserFolder.temporary(environment))
         } catch {
             return failure("cannot make a temporary directory: \(error.message)")
         }
+        // What a confined command writes that is dropped.
+        let storage = "\(folder.path)/storage"
         let files: BundleFiles
         do {
             files = try bundleFiles(in: folder.path)
@@ -153,8 +151,8 @@ struct ChildRun: Sendable {
         var confined: ConfinementSocket?
         do throws(SystemError) {
             if let confinement {
-                let kept = storage?.path ?? ""
-                confined = try confinement.wrap(&launch, files: folder.path, storage: kept)
+                try WholeFile.makeDirectories(storage)
+                confined = try confinement.wrap(&launch, files: folder.path, storage: storage)
                 launch.isJob = true
             }
             child = try ChildProcess(launch, signals: before)
@@ -168,7 +166,6 @@ struct ChildRun: Sendable {
         let code = await wait(for: child, signals)
         await service?.end()
         folder.remove()
-        _ = consume storage
         return ExitCode(code)
     }
 
