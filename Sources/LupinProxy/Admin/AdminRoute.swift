@@ -87,8 +87,11 @@ enum AdminRoute: CaseIterable, Sendable {
     static func find(_ request: AdminRequest) throws(AdminAnswer) -> (Self, words: [Substring]) {
         let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
         var methods: [Method] = []
+        // A path of its own is no example of one with `*`.
+        let isPlain = allCases.contains { $0.place.1 == request.path }
         for route in allCases {
             let (method, path) = route.place
+            if isPlain, path != request.path { continue }
             let words = path.split(separator: "/", omittingEmptySubsequences: false)
             guard words.count == parts.count,
                 zip(words, parts).allSatisfy({ $0 == "*" || $0 == $1 })
