@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import LupinIO
 
-/// Listens at a path from its making on and answers the first request with fixed bytes.
+/// Listens at a path from its making on and answers each request with fixed bytes.
 package final class LocalAnswer {
     package let path: String
     private let listener: Descriptor
@@ -19,28 +19,37 @@ package final class LocalAnswer {
         self.path = path
         listener = try LocalSocketFile.bound(at: path)
         let raw = listener.raw
-        try SystemCall.check { listen(raw, 1) }
+        try SystemCall.check { listen(raw, 8) }
+        // The thread has a descriptor of its own, whose number nobody else gets before it ends.
+        let own = try SystemCall.check { fcntl(raw, F_DUPFD_CLOEXEC, 0) }
         let output = request.fileHandleForWriting
         thread = Thread {
+            let listener = Descriptor(owning: own)
             guard let answer else { return }
-            let accepted = Glibc.accept(raw, nil, nil)
-            guard accepted >= 0 else { return }
-            let client = FileHandle(fileDescriptor: accepted, closeOnDealloc: true)
-            var head = Data()
-            while head.range(of: Data(end.utf8)) == nil {
-                let more = client.availableData
-                if more.isEmpty { break }
-                head.append(more)
+            while case let accepted = Glibc.accept(listener.raw, nil, nil), accepted >= 0 {
+                let client = FileHandle(fileDescriptor: accepted, closeOnDealloc: true)
+                var head = Data()
+                while head.range(of: Data(end.utf8)) == nil {
+                    let more = client.availableData
+                    if more.isEmpty { break }
+                    head.append(more)
+                }
+                try? client.write(contentsOf: Data(answer))
+                try? client.close()
+                // Only the first one is told.
+                try? output.write(contentsOf: head)
+                try? output.close()
             }
-            try? client.write(contentsOf: Data(answer))
-            try? client.close()
-            try? output.write(contentsOf: head)
-            try? output.close()
         }
         thread.start()
     }
 
-    /// What was asked; waits for the question.
+    deinit {
+        // Wakes the thread, which ends.
+        shutdown(listener.raw, Int32(SHUT_RDWR))
+    }
+
+    /// What was asked first; waits for the question.
     package var question: String {
         String(decoding: request.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     }

@@ -112,7 +112,8 @@ struct MappedFileTests {
         ("/app/js/main.js", 200, "run()"), ("/app/", 200, "<p>home"), ("/app", 301, ""),
         ("/app/within", 200, "run()"), ("/app/js", 301, ""), ("/app/empty/", 404, ""),
         ("/app/none", 404, ""), ("/app/js/main.js/", 404, ""), ("/app/out", 404, ""),
-        ("/app/.git/config", 404, ""), ("/app/..%2fsecret.txt", 404, ""),
+        // Some servers read the latter as a path outside the rule's.
+        ("/app/.git/config", 404, ""), ("/app/..%2fsecret.txt", 400, ""),
         ("/app/js/main.js/x", 404, ""), ("/app/%00", 404, ""),
     ])
     func `the path behind the rule's own names the file`(

@@ -60,13 +60,14 @@ struct PlainTunnelTests {
                 let client = try proxy.client()
                 #expect(try client.connect(origin.authority("origin.test")).status == 200)
                 let far = try origin.accept()
-                if isBytewise { try client.sendBytewise(request) } else { try client.send(request) }
-                guard status > 0 else {
-                    // No method has such a byte, so no server reads a request here.
-                    #expect(try far.stream.text(request.utf8.count) == request)
-                    continue
+                if isBytewise {
+                    // Whoever is refused may be gone before all was sent.
+                    try? client.sendBytewise(request)
+                } else {
+                    try client.send(request)
                 }
-                #expect(try client.response().status == status)
+                // No method has such a byte: it is no HTTP that could be answered.
+                if status > 0 { #expect(try client.response().status == status) }
                 #expect(try far.stream.untilEnd().bytes == [])
                 #expect(!origin.hasWaiting)
             }

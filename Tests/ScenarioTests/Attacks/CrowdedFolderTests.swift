@@ -40,15 +40,13 @@ struct CrowdedFolderTests {
 
     @Test(arguments: [0o777, 0o770, 0o707, 0o1777])
     func `a folder that others may change makes nobody the owner`(mode: Int) async throws {
-        try await LupinPair.run { pair in
+        try await LupinPair.run(way: { _ in "" }) { pair in
             let manager = FileManager.default
             try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: pair.folder)
             let origin = try PlayedOrigin()
             try pair.expectRefusal(of: pair.keeper.client(), at: origin)
             // Whether the keeper's port is another lupin's can't be told, so it is taken for one.
-            let strict = try pair.keeper.client()
-            let place = "127.0.0.1:\(pair.way.address.port)"
-            let refusal = try strict.connect(place)
+            let refusal = try pair.way.client().connect("127.0.0.1:\(pair.keeper.address.port)")
             #expect(refusal.status == 502)
             #expect(refusal.bodyText.contains("can't be read"), "\(refusal.bodyText)")
         }

@@ -115,7 +115,7 @@ struct DiskFloodTests {
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             let long = try put(Self.fitting, from: client, to: origin)
-            try long.reply(503)
+            try long.reply(503, "Connection: close")
             #expect(try client.response(to: "PUT").status == 503)
             let short = LongBody.bytes(200_000)
             let first = try put(short, from: client, to: origin)
