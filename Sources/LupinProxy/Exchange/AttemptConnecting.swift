@@ -35,11 +35,11 @@ extension Attempt {
             isConnected = true
             switch connected {
             case .http1(let connection):
-                connection.reach = reach(of: connection.peer)
+                connection.reach = reachOfNew(connection.peer)
                 if protocols == nil { pool.streams.remember(hop, wantsHTTP1: false) }
                 return connection
             case .http2(let connection):
-                connection.reach = reach(of: connection.peer)
+                connection.reach = reachOfNew(connection.peer)
                 pool.streams.keep(connection)
                 return connection.lease()
             }
@@ -80,7 +80,11 @@ extension Attempt {
         guard let pooled else { return nil }
         pooled.reach = current(pooled.reach, at: pooled.peer)
         if mayUse(pooled.reach, at: pooled.peer) { return pooled }
-        exchange.resources.pool.keep(pooled)
+        if mayBeOwn(pooled.reach.isKnownNotOwn) {
+            pooled.channel.close()
+        } else {
+            exchange.resources.pool.keep(pooled)
+        }
         return nil
     }
 
@@ -96,6 +100,7 @@ extension Attempt {
     /// Whether the current access rules let the request use a shared connection.
     private func mayUse(_ connection: UpstreamHTTP2) -> Bool {
         connection.reach = current(connection.reach, at: connection.peer)
+        if mayBeOwn(connection.reach.isKnownNotOwn) { connection.leave() }
         return mayUse(connection.reach, at: connection.peer)
     }
 
@@ -186,12 +191,14 @@ extension Attempt {
 
     /// The reach under the current access rules, which may have changed meanwhile.
     private func current(_ reach: Reach, at peer: SocketAddress?) -> Reach {
-        reach.judgedBy == exchange.snapshot.number ? reach : self.reach(of: peer)
+        if reach.judgedBy == exchange.snapshot.number { return reach }
+        return self.reach(of: peer, isKnownNotOwn: reach.isKnownNotOwn)
     }
 
     /// Whether the access rules let this request use a connection made for another client or rule.
     private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
         if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot) { return true }
+        if mayBeOwn(reach.isKnownNotOwn) { return false }
         return !isDenied(
             peer,
             to: exchange.client.address,
@@ -199,12 +206,26 @@ extension Attempt {
         )
     }
 
-    private func reach(of peer: SocketAddress?) -> Reach {
-        Reach(
+    private func reach(of peer: SocketAddress?, isKnownNotOwn: Bool) -> Reach {
+        let isUnknown = mayBeOwn(isKnownNotOwn)
+        let isForLocal = !isUnknown && !isDenied(peer, to: .v4(0x7F00_0001), isHostFromFile: false)
+        return Reach(
             judgedBy: exchange.snapshot.number,
-            isRestricted: isDenied(peer, to: .v4(0), isHostFromFile: false),
-            isOpenToLocalClients: !isDenied(peer, to: .v4(0x7F00_0001), isHostFromFile: false)
+            isKnownNotOwn: isKnownNotOwn,
+            isRestricted: isUnknown || isDenied(peer, to: .v4(0), isHostFromFile: false),
+            isOpenToLocalClients: isForLocal
         )
+    }
+
+    /// The reach of a connection just made: `Dialer` asks when the rules want it.
+    private func reachOfNew(_ peer: SocketAddress?) -> Reach {
+        reach(of: peer, isKnownNotOwn: exchange.snapshot.access.deniesSelf)
+    }
+
+    /// Whether a connection from before a reload may lead to another lupin, which the rules deny
+    /// since then; a new one shows.
+    private func mayBeOwn(_ isKnownNotOwn: Bool) -> Bool {
+        !isKnownNotOwn && !hop.isThroughParent && exchange.snapshot.access.deniesSelf
     }
 
     private func isDenied(

@@ -4,6 +4,8 @@
 struct Reach {
     /// The number of the snapshot whose access rules were checked; 0 before any check.
     var judgedBy = 0
+    /// The kernel was asked whether another lupin serves it, as `access.deny_targets: self` wants.
+    var isKnownNotOwn = false
     /// The access rules deny the peer to some clients.
     var isRestricted = false
     /// The access rules allow the peer to clients on this machine.

@@ -145,7 +145,9 @@ struct OtherLupinTests {
     @Test(arguments: [Door.proxy, .admin, .metrics])
     func `a step that writes another URL leads to none`(door: Door) async throws {
         let way: @Sendable (Int) -> String = {
-            everywhere("request: [{url: \"http://127.0.0.1:\($0)/metrics\"}]")
+            everywhere(
+                "request: [{url: {scheme: http, host: 127.0.0.1, port: \($0), path: /metrics}}]"
+            )
         }
         try await run(way: way, door: door) { pair, port in
             expectRefusal(try pair.way.client().get("http://origin.test/"), "url")
@@ -239,7 +241,7 @@ struct OtherLupinTests {
             // Yet nobody asks for it as a target.
             let client = try pair.way.client()
             let place = "127.0.0.1:\(pair.keeper.address.port)"
-            #expect(try client.connect(place).status == 502)
+            #expect(try client.get("http://\(place)/").status == 502)
         }
     }
 
@@ -260,6 +262,34 @@ struct OtherLupinTests {
             #expect(try pair.way.client().connect("\(place)").status == 502)
             _ = try await pair.keeper.reload(one)
             #expect(try marks() == 2)
+        }
+    }
+
+    @Test func `an idle connection to a door is of no use once a reload denies it`()
+        async throws
+    {
+        try await LupinPair.run { pair in
+            let url = "http://127.0.0.1:\(pair.keeper.address.port)/"
+            let client = try pair.way.client()
+            let refusal = "is another lupin of user"
+            // The keeper answers, and keeps the connection.
+            for _ in 0..<2 { #expect(try !client.get(url).bodyText.contains(refusal)) }
+            let origin = try PlayedOrigin()
+            func ask(_ far: OriginConnection? = nil) throws -> OriginConnection {
+                try client.send("GET", origin.url())
+                let far = try far ?? origin.accept()
+                try far.request()
+                try far.reply(204)
+                #expect(try client.response().status == 204)
+                return far
+            }
+            _ = try ask()
+            _ = try await pair.way.reload("")
+            #expect(try client.get(url).bodyText.contains(refusal))
+            // What else there is gets one more connection, which is kept.
+            _ = try ask(ask())
+            _ = try await pair.way.reload(LupinPair.open)
+            #expect(try !client.get(url).bodyText.contains(refusal))
         }
     }
 
