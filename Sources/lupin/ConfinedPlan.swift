@@ -230,11 +230,8 @@ struct ConfinedPlan: Sendable {
 
     /// Whether a socket could be connected to.
     private func isReached(_ path: String, _ gifts: ConfinedGifts) -> Bool {
-        if Self.isMadeAnew(path)
-            || gifts.shown.contains(where: {
-                PlacePath.isWithin(path, target($0))
-            })
-        {
+        // Who shows a folder hardly means the programs that listen in it.
+        if Self.isMadeAnew(path) || gifts.shown.contains(where: { path == target($0) }) {
             return false
         }
         return switch view.mark(of: path) {
