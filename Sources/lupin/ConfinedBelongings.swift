@@ -6,7 +6,8 @@ import LupinProxy
 /// All that the lupins of this user read and keep, the one that confines among them.
 struct ConfinedBelongings {
     private(set) var all: [Belonging]
-    private(set) var remarks: [String] = []
+    /// Those of lupins that go on: what comes to be there is theirs.
+    private(set) var lasting: Set<Belonging> = []
     /// The sockets of those that run, and where one may listen.
     private(set) var sockets: [String]
 
@@ -36,17 +37,22 @@ struct ConfinedBelongings {
         }
         // One that a service manager started may have no folder for that.
         if let running = RunningLupin.find(socket: nil)?.rules.file {
-            all.append(Belonging(.kept, running))
+            let belonging = Belonging(.watched, running)
+            all.append(belonging)
+            lasting.insert(belonging)
         }
         for socket in sockets {
             let process = SiblingFolder.process(of: socket)
             switch Belonging.ask(at: socket) {
             case nil: continue
-            case .belongings(let others): all += others
+            case .belongings(let others):
+                all += others
+                lasting.formUnion(others.filter { $0.kind != .kept })
             case .unknown:
-                remarks.append(
-                    "the lupin of process \(process) is of another version and does not say "
-                        + "which files it keeps; restart it"
+                throw ConfinedRefusal(
+                    message: "the lupin of process \(process) is of another version and does not "
+                        + "say which files it keeps, so they can't be kept from the command; end "
+                        + "or restart it"
                 )
             case .silent:
                 throw ConfinedRefusal(

@@ -73,7 +73,6 @@ struct ConfinedPlan: Sendable {
         var written = configuration
         written.settings.admin = admin
         let own = try ConfinedBelongings(written, environment)
-        remarks = own.remarks
         unreachable = own.sockets
         let trails = own.all.map { ($0, PathTrail($0.path, from: "/")) }
         // What is added first stays.
@@ -88,7 +87,7 @@ struct ConfinedPlan: Sendable {
         for path in ConfinedDoors.all(environment) where isReached(path, gifts) {
             add(.absent, path, .socket)
         }
-        try check(trails)
+        try check(trails, own.lasting)
     }
 
     private mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
@@ -219,9 +218,11 @@ struct ConfinedPlan: Sendable {
         }
         for path in Self.runtime where PublicFile.exists(path) { add(.shown, path, .system) }
         guard ProcessOwner.userNumber == 0 else { return }
-        if PublicFile.target(of: "/home") == "/home" {
-            add(.emptied, "/home", .others)
-            if PublicFile.exists("/home/linuxbrew") { add(.shown, "/home/linuxbrew", .tool) }
+        let users = "/home"
+        if PublicFile.target(of: users) == users {
+            add(.emptied, users, .others)
+            let brew = "\(users)/linuxbrew"
+            if PublicFile.exists(brew) { add(.shown, brew, .tool) }
         }
         let keys = PublicFile.names(in: "/etc/ssh").filter { $0.hasSuffix("_key") }
         for path in Self.roots + keys.map({ "/etc/ssh/\($0)" }) {
@@ -231,11 +232,8 @@ struct ConfinedPlan: Sendable {
 
     /// Whether a socket could be connected to.
     private func isReached(_ path: String, _ gifts: ConfinedGifts) -> Bool {
-        if Self.isMadeAnew(path)
-            || gifts.shown.contains(where: {
-                PlacePath.isWithin(path, target($0))
-            })
-        {
+        // Who shows a folder hardly means the programs that listen in it.
+        if Self.isMadeAnew(path) || gifts.shown.contains(where: { path == target($0) }) {
             return false
         }
         return switch view.mark(of: path) {
@@ -248,8 +246,22 @@ struct ConfinedPlan: Sendable {
     // MARK: What must hold
 
     /// What lupin reads or writes outside, the command can't change by its name.
-    private mutating func check(_ trails: [(Belonging, PathTrail)]) throws(ConfinedRefusal) {
+    private mutating func check(
+        _ trails: [(Belonging, PathTrail)],
+        _ lasting: Set<Belonging>
+    ) throws(ConfinedRefusal) {
         for (belonging, trail) in trails {
+            let places = [trail.target] + trail.links.map(\.path)
+            if lasting.contains(belonging),
+                places.contains(where: { view.isWritable(PlacePath.parent(of: $0)) })
+            {
+                // An editor that saves it puts a file there that is not covered.
+                throw ConfinedRefusal(
+                    message: "a lupin that runs uses \(belonging.path), in a folder that the "
+                        + "command may write, so it can't be kept from it: move it elsewhere, or "
+                        + "into a folder of its own and add --hide for that, or end that lupin"
+                )
+            }
             for link in trail.links where view.isWritable(PlacePath.parent(of: link.path)) {
                 guard link.isLast else {
                     throw ConfinedRefusal(

@@ -7,7 +7,7 @@ struct ConfinedVariables {
     private let secrets: SecretVariables
     /// Folders of this user's sockets.
     private let runtime: [String]
-    /// Sockets and folders that the command is given all the same.
+    /// Paths that the command is given; sockets only by their own.
     private let shown: [String]
 
     init(
@@ -46,7 +46,7 @@ struct ConfinedVariables {
     private func namesSocket(_ name: String, _ value: String) -> Bool {
         if value.isEmpty { return false }
         let paths = ConfinedDoors.paths(in: value)
-        if paths.contains(where: isShown) { return false }
+        if paths.contains(where: shown.contains) { return false }
         if Self.doors.contains(name) { return true }
         let lower = value.lowercased()
         let isAddress = ["unix:", "unixexec:", "unix-abstract:"].contains { lower.hasPrefix($0) }
@@ -58,9 +58,5 @@ struct ConfinedVariables {
             }
             return PathSockets.isOne(target)
         }
-    }
-
-    private func isShown(_ path: String) -> Bool {
-        shown.contains { path == $0 || path.hasPrefix("\($0)/") }
     }
 }

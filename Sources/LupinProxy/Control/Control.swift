@@ -68,7 +68,10 @@ final class Control {
     ///
     /// Call it before the first connection is made: its client would be this user for the others.
     func beginSiblings() {
-        let siblings = SiblingDesk(shared, workers, on: loop)
+        let siblings = SiblingDesk(shared, workers, on: loop) { [weak self] in
+            guard let self, let source = surroundings.source else { return nil }
+            return (source.file.map { [$0] } ?? source.candidates) + watches.keys
+        }
         for crash in siblings.open() { tell(crash) }
         self.siblings = siblings
     }

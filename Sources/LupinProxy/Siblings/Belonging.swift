@@ -5,8 +5,10 @@ import LupinIO
 /// A path that a lupin reads, or keeps something at.
 package struct Belonging: Sendable, Hashable {
     package enum Kind: String, Sendable {
-        /// A file that it reads, or a file or folder that it writes in place.
+        /// A file that it has read, or a file or folder that it writes in place.
         case kept
+        /// The same of a lupin that reads its rules again: it would take what comes to be there.
+        case watched
         /// A file that it replaces by another of that name.
         case replaced
         /// A socket at which it answers its user.
@@ -32,23 +34,26 @@ package struct Belonging: Sendable, Hashable {
         (all.map { "\($0.kind.rawValue):\($0.path)" } + [end]).map { "\($0)\0" }.joined()
     }
 
-    /// Parses an answer; nil when it is not a whole one.
+    /// Parses an answer; nil when it is not a whole one, or has what a newer version says.
     static func all(in text: String) -> [Belonging]? {
         var items = text.split(separator: "\0")
         guard items.popLast() == Substring(end) else { return nil }
-        return items.compactMap { item in
-            let parts = item.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2, let kind = Kind(rawValue: String(parts[0])),
-                parts[1].hasPrefix("/")
-            else { return nil }
-            return Belonging(kind, String(parts[1]))
-        }
+        let all = items.compactMap { Belonging(item: $0) }
+        return all.count == items.count ? all : nil
+    }
+
+    private init?(item: Substring) {
+        let parts = item.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, let kind = Kind(rawValue: String(parts[0])),
+            parts[1].hasPrefix("/")
+        else { return nil }
+        self.init(kind, String(parts[1]))
     }
 
     /// What a lupin of this user that runs has said, or why not.
     package enum Answer: Sendable {
         case belongings([Belonging])
-        /// It runs an older version, which does not know the question.
+        /// It runs another version, which does not know the question or says more.
         case unknown
         case silent
     }
@@ -58,10 +63,15 @@ package struct Belonging: Sendable, Hashable {
     /// Asks the lupin at a sibling's socket; nil when none runs there.
     package static func ask(at socket: String) -> Answer? {
         do throws(SystemError) {
-            let answer = try LocalSocket.ask("\(question)\n", at: socket, patience: patience)
-            guard let answer else { return nil }
-            let all = all(in: String(decoding: answer, as: UTF8.self))
-            return all.map { .belongings($0) } ?? .unknown
+            // One that ends meanwhile says nothing, and is not there the next time.
+            for _ in 0..<2 {
+                let answer = try LocalSocket.ask("\(question)\n", at: socket, patience: patience)
+                guard let answer else { return nil }
+                if let all = all(in: String(decoding: answer, as: UTF8.self)) {
+                    return .belongings(all)
+                }
+            }
+            return .unknown
         } catch {
             return .silent
         }

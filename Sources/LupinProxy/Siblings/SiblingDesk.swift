@@ -12,6 +12,8 @@ final class SiblingDesk {
     private let shared: Shared
     private let workers: [Worker]
     private let loop: EventLoop
+    /// What is read when it changes; nil where the rules are read once.
+    private let watched: () -> [String]?
     private var listener: (LocalListener, ParkingSlot)?
     private var underWay = 0
     private var isClosed = false
@@ -23,10 +25,16 @@ final class SiblingDesk {
     /// The time limit for a question to arrive.
     private static let patience = Duration.seconds(2)
 
-    init(_ shared: Shared, _ workers: [Worker], on loop: EventLoop) {
+    init(
+        _ shared: Shared,
+        _ workers: [Worker],
+        on loop: EventLoop,
+        watched: @escaping () -> [String]?
+    ) {
         self.shared = shared
         self.workers = workers
         self.loop = loop
+        self.watched = watched
     }
 
     /// Starts to answer; without a folder it does nothing.
@@ -147,7 +155,11 @@ final class SiblingDesk {
 
     /// Tells a lupin that confines a command what this one reads and keeps.
     private func tellBelongings(_ channel: Channel, _ slot: ParkingSlot) async {
-        let own = shared.snapshot.configuration.belongings(shared.environment)
+        var own = shared.snapshot.configuration.belongings(shared.environment)
+        if let watched = watched() {
+            own = own.map { $0.kind == .kept ? Belonging(.watched, $0.path) : $0 }
+            own += watched.map { Belonging(.watched, $0) }
+        }
         let rest = Array(Belonging.text(of: own).utf8)
         channel.writableReason = .downstreamWritable
         channel.stage { $0.append(contentsOf: rest) }

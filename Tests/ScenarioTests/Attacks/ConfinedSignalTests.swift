@@ -21,7 +21,8 @@ struct ConfinedSignalTests {
         folder = try Folder()
         let rules = try folder.write("lupin.yaml", "lupin: 1\nintercept: {mode: none}\n")
         exec = [
-            Lupin.path, "exec", "--confine", "--rules", rules, "--log", "\(folder.path)/log", "--",
+            Lupin.path, "exec", "--confine", "--rules", rules, "--log", "\(folder.path)/log",
+            "--show", folder.path, "--",
         ]
     }
 
@@ -173,9 +174,10 @@ struct ConfinedSignalTests {
         let result = try Dialogue.run(
             exec + Self.shell,
             [
-                ("bash-", "sleep 1000\n"), ("sleep 1000", "^Z"), ("Stopped", "jobs\n"),
-                ("sleep 1000", "kill %1; fg; echo re\"\"ady\n"), ("ready", "sleep 1000\n"),
-                ("sleep 1000", "^C"), ("bash-", "exit 5\n"),
+                ("bash-", "sh -c 'echo beg\"\"un; exec sleep 1000'\n"), ("begun", "^Z"),
+                ("Stopped", "jobs\n"), ("sleep 1000", "kill %1; fg; echo re\"\"ady\n"),
+                ("ready", "sh -c 'echo ag\"\"ain; exec sleep 1000'\n"), ("again", "^C"),
+                ("bash-", "exit 5\n"),
             ]
         )
         #expect(!result.output.contains("no job control"))

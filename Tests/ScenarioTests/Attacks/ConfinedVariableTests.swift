@@ -11,11 +11,12 @@ struct ConfinedVariableTests {
         _ variables: [String: String],
         in folder: Folder,
         options: [String] = ["--confine"],
+        intercept: String = "{mode: none}",
         rules: String = "tokens: {t: {bearer: \"${env:PLANTED}\"}}"
     ) throws -> Lupin.Result {
         let file = try folder.write(
             "lupin.yaml",
-            "lupin: 1\nintercept: {mode: none}\n\(rules)\n"
+            "lupin: 1\nintercept: \(intercept)\n\(rules)\n"
         )
         var environment = ["PATH": "/usr/bin:/bin", "PLANTED": "planted-s3cret-value"]
         environment.merge(variables) { $1 }
@@ -49,10 +50,12 @@ struct ConfinedVariableTests {
     }
 
     @Test func `where stand-ins are given they are left out, too`() throws {
+        let folder = try Folder()
         let result = try run(
             ["RAW": "a planted-s3cret-value", "SSH_AUTH_SOCK": "/tmp/agent"],
-            in: try Folder(),
+            in: folder,
             options: [],
+            intercept: "{ca: {cert: \(folder.path)/ca.pem, key: \(folder.path)/ca.key}}",
             rules: """
                 tokens: {t: {bearer: "${env:PLANTED}"}}
                 exec: {env: {T: t}}

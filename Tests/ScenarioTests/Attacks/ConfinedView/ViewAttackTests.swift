@@ -50,7 +50,7 @@ struct ViewAttackTests {
                 "other/rules.yaml",
                 """
                 lupin: 1
-                listen: 127.0.0.1:0
+                listen: [{address: "127.0.0.1:0"}]
                 admin: {socket: \(other)/admin.sock}
                 log: {to: \(other)/log}
                 intercept: {mode: all, ca: {cert: \(other)/ca.pem, key: \(other)/ca.key}}
@@ -59,8 +59,8 @@ struct ViewAttackTests {
                 tokens:
                   api: {bearer: "${file:\(other)/token}"}
                   grant:
-                    oauth2: {grant: client_credentials, token_url: "https://id.test/",
-                      client_id: a, client_secret: b, store: \(other)/store}
+                    oauth2: {grant: refresh_token, url: "https://id.test/", client: {id: a},
+                      refresh_token: "${file:\(other)/token}", store: \(other)/store}
                 rules:
                   # \(ViewAttackTests.secret)
                   - {match: "https://api.test/", request: [{auth: api}]}
@@ -97,6 +97,8 @@ struct ViewAttackTests {
             ]
             let process = Lupin.process(Lupin.path, common + options + ["--"] + words, in: work)
             process.environment?["HOME"] = home
+            process.environment?["XDG_CONFIG_HOME"] = "\(home)/.config"
+            process.environment?["XDG_STATE_HOME"] = "\(home)/.local/state"
             return process
         }
     }

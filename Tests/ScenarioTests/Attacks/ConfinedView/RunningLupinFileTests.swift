@@ -1,0 +1,191 @@
+// That no confined command begins where it could come to change what a running lupin reads.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+struct RunningLupinFileTests {
+    /// Rules of a lupin that runs; `DIR` is a folder of its own, `WORK` that of the command.
+    private static let files: [(name: String, rules: String)] = [
+        ("token", "tokens: {t: {bearer: \"${file:WORK/token}\"}}"),
+        ("list", "rules: [{match: {host: {file: WORK/list}}, respond: {status: 403}}]"),
+        ("jar.txt", "rules: [{match: a.test, cookies: {jar: WORK/jar.txt}}]"),
+        ("log", "log: {to: WORK/log}"), ("log", "log: {to: WORK/log, rotate: {size: 0}}"),
+        ("admin.sock", "admin: {socket: WORK/admin.sock}"),
+        ("capture", "capture: {path: WORK/capture}\nrules: [{match: a.test, capture: true}]"),
+        ("store", "cache: {store: {path: WORK/store}}"),
+        ("ca.key", "intercept: {ca: {cert: DIR/ca.pem, key: WORK/ca.key}}"),
+        ("link", "tokens: {t: {bearer: \"${file:WORK/link}\"}}"),
+        ("token", "tokens: {t: {bearer: \"${file:WORK/folder/token}\"}}"),
+        ("token", "tokens: {t: {bearer: \"${file:DIR/to-work/token}\"}}"),
+    ]
+
+    /// The folder of the command, and beside it that of a lupin that runs.
+    private struct Place {
+        let work: Folder
+        let path: String
+        let other = try? Folder()
+
+        init() throws {
+            work = try Folder()
+            path = try #require(PublicFile.target(of: work.path))
+            for name in ["token", "list"] {
+                try WholeFile.write(Array("planted.test\n".utf8), to: "\(path)/\(name)")
+            }
+            let manager = FileManager.default
+            for (name, target) in [("link", "token"), ("folder", ".")] {
+                try manager.createSymbolicLink(
+                    atPath: "\(path)/\(name)",
+                    withDestinationPath: target
+                )
+            }
+            try manager.createSymbolicLink(
+                atPath: "\(try #require(other).path)/to-work",
+                withDestinationPath: path
+            )
+        }
+
+        func confined(_ options: [String] = [], _ words: String...) throws -> Lupin.Result {
+            let rules = try #require(other).write(
+                "own.yaml",
+                "lupin: 1\nintercept: {mode: none}\n"
+            )
+            let common = ["exec", "--confine", "--rules", rules, "--log", "/dev/null"]
+            return try Lupin.run(common + options + ["--"] + words, in: path)
+        }
+
+        func running(_ rules: String, in folder: String? = nil) throws -> RunningLupin {
+            let other = try #require(other).path
+            let text = "lupin: 1\nlisten: [{address: \"127.0.0.1:0\"}]\n\(rules)\n"
+                .replacing("WORK", with: path).replacing("DIR", with: other)
+            let file = "\(folder ?? other)/rules.yaml"
+            try WholeFile.write(Array(text.utf8), to: file)
+            return try RunningLupin("serve", "--rules", file)
+        }
+    }
+
+    private func expectRefusal(_ result: Lupin.Result, naming path: String) {
+        #expect(result.code == 126)
+        #expect(result.output == "")
+        #expect(result.errors.contains(path), "\(result.errors)")
+        #expect(result.errors.contains("can't be confined"), "\(result.errors)")
+    }
+
+    @Test(arguments: files)
+    func `a running lupin's file in the working folder`(name: String, rules: String) throws {
+        let place = try Place()
+        let running = try place.running(rules)
+        // Named as its rules name it.
+        expectRefusal(try place.confined([], "echo", "planted"), naming: "/\(name)")
+        withExtendedLifetime(running) {}
+    }
+
+    @Test func `its rules in the working folder, unless they have a folder that is hidden`() throws
+    {
+        let place = try Place()
+        let folder = "\(place.path)/private"
+        try WholeFile.makeDirectories(folder)
+        let hidden = try place.running("", in: folder)
+        expectRefusal(try place.confined([], "echo"), naming: "\(folder)/rules.yaml")
+        let result = try place.confined(["--hide", folder], "ls", folder)
+        #expect(result.code != 126 && result.output == "", "\(result.errors)")
+        let open = try place.running("", in: place.path)
+        expectRefusal(
+            try place.confined(["--hide", folder], "echo"),
+            naming: "\(place.path)/rules.yaml"
+        )
+        withExtendedLifetime((hidden, open)) {}
+    }
+
+    @Test func `its rules where it looks for some, before there are any`() throws {
+        let place = try Place()
+        let running = try RunningLupin(
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            environment: ["XDG_CONFIG_HOME": place.path]
+        )
+        expectRefusal(try place.confined([], "echo"), naming: "\(place.path)/lupin/")
+        withExtendedLifetime(running) {}
+    }
+
+    @Test func `its files in what is given by --write`() throws {
+        let place = try Place()
+        let other = try #require(place.other).path
+        let running = try place.running("")
+        #expect(try place.confined([], "echo", "planted").output == "planted\n")
+        expectRefusal(try place.confined(["--write", other], "echo"), naming: "rules.yaml")
+        withExtendedLifetime(running) {}
+    }
+
+    @Test func `two commands in a folder with the rules of both`() throws {
+        let place = try Place()
+        let rules = try place.work.write(
+            "lupin.yaml",
+            "lupin: 1\nintercept: {mode: none}\ntokens: {t: {bearer: \"${file:token}\"}}\n"
+        )
+        let words = ["exec", "--confine", "--rules", rules, "--log", "\(place.path)/log", "--"]
+        let first = Lupin.process(Lupin.path, words + ["cat"], in: place.path)
+        let (input, output) = (Pipe(), Pipe())
+        first.standardInput = input
+        first.standardOutput = output
+        try first.run()
+        try input.fileHandleForWriting.write(contentsOf: Data("x".utf8))
+        #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
+        let second = try Lupin.run(words + ["cat", rules], in: place.path)
+        #expect(second.code != 126 && second.output == "", "\(second.errors)")
+        try input.fileHandleForWriting.close()
+        first.waitUntilExit()
+        #expect(first.terminationStatus == 0)
+    }
+
+    /// Answers to the question that are no whole list, with `|` for NUL.
+    private static let answers = ["", "other\n", "kept:/a|", "newer:/a|.|", "kept:a|.|", "kept|.|"]
+
+    @Test(
+        .enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces"),
+        arguments: answers
+    )
+    func `a lupin that does not say what it keeps`(answer: String) throws {
+        let net = try SmallInternet(["a.test"])
+        _ = try net.folder.write(
+            "rules.yaml",
+            "lupin: 1\nlisten: [{address: \"127.0.0.1:0\"}]\nintercept: {mode: none}\n"
+        )
+        _ = try net.folder.write("answer", answer.replacing("|", with: "\0"))
+        _ = try net.folder.write(
+            "sibling.py",
+            """
+            import glob, os, socket, subprocess, sys
+            serve = subprocess.Popen(["lupin", "serve", "--rules", "rules.yaml"],
+                stderr=subprocess.PIPE)
+            while b"listening on" not in serve.stderr.readline(): pass
+            own = glob.glob(sys.argv[1] + "/*.sock")[0]
+            serve.terminate(); serve.wait()
+            answer = open("answer", "rb").read()
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(own); listener.listen(8)
+            os.mkdir("work")
+            child = os.fork()
+            while child == 0:
+                client = listener.accept()[0]
+                client.recv(100); client.sendall(answer); client.close()
+            words = ["lupin", "exec", "--confine", "--rules", "../rules.yaml", "--log", "/dev/null"]
+            def run(): return subprocess.run(words + ["--", "echo", "begun"], cwd="work").returncode
+            print(run(), flush=True)
+            # It has ended, though its socket is still there.
+            listener.close(); os.kill(child, 9); os.wait()
+            print(run())
+            """
+        )
+        let script = """
+            home=$(getent passwd 0 | cut -d: -f6)
+            mount -t tmpfs none "$home"
+            \(SmallInternet.python) sibling.py "$home/.local/state/lupin/siblings"
+            """
+        let result = try net.run(script)
+        #expect(result.output == "126\nbegun\n0\n", "\(result.errors)")
+        #expect(result.errors.contains("does not say which files it keeps"), "\(result.errors)")
+    }
+}
