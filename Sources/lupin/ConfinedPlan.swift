@@ -219,9 +219,11 @@ struct ConfinedPlan: Sendable {
         }
         for path in Self.runtime where PublicFile.exists(path) { add(.shown, path, .system) }
         guard ProcessOwner.userNumber == 0 else { return }
-        if PublicFile.target(of: "/home") == "/home" {
-            add(.emptied, "/home", .others)
-            if PublicFile.exists("/home/linuxbrew") { add(.shown, "/home/linuxbrew", .tool) }
+        let homes = "/home"
+        if PublicFile.target(of: homes) == homes {
+            add(.emptied, homes, .others)
+            let brew = homes + "/linuxbrew"
+            if PublicFile.exists(brew) { add(.shown, brew, .tool) }
         }
         let keys = PublicFile.names(in: "/etc/ssh").filter { $0.hasSuffix("_key") }
         for path in Self.roots + keys.map({ "/etc/ssh/\($0)" }) {
