@@ -170,8 +170,11 @@ package final class LocalListener: PausableListener {
         }
         let accepted = Descriptor(owning: Int32(truncatingIfNeeded: result))
         var user: UInt32 = 0
+        // A confined command has its user's number, and a network of its own.
         // Safety: the call fills the number it is given.
-        let isKnown = unsafe linux_peer_user(accepted.raw, &user) == 0
+        let isKnown =
+            unsafe linux_peer_user(accepted.raw, &user) == 0
+            && !linux_peer_is_elsewhere(accepted.raw)
         return .connection(try Channel(owning: accepted, on: loop), user: isKnown ? user : nil)
     }
 

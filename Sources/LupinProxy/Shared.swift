@@ -10,14 +10,15 @@ import Synchronization
 /// What all workers share.
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
-/// snapshot and listeners), `ListenerMarks` (all listening sockets), `RecordWriter` (the bounded queue of record lines), `ReplayMemory`,
-/// `ReplayDisk` and `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
-/// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
-/// `LeafCertificates` (the CA and its leaves), `TicketKeys` (keys that seal the session tickets of
-/// TLS clients), `ClientRejections` (clients that refused a leaf), `TicketStore` (session tickets
-/// of origins), `ShownChains` (certificates that they showed), `OriginSecurities` and
-/// `SharedAnchors` (TLS contexts for origins), `RevocationStore` (revocation states),
-/// `Authenticator` (users, passwords that wait for a check and those that passed), `TokenStore`
+/// snapshot and listeners), `ListenerMarks` (all listening sockets), `RecordWriter` (the bounded
+/// queue of record lines), `ReplayMemory`, `ReplayDisk` and `ConnectionCounter` (counts),
+/// `ResolverThreads` (name look-ups), `ProcessLookup` with `RecentTables` and `SocketDiagnosis`
+/// (programs and users of clients), `LeafIssuer` with `LeafCertificates` (the CA and its leaves),
+/// `TicketKeys` (keys that seal the session tickets of TLS clients), `ClientRejections` (clients
+/// that refused a leaf), `TicketStore` (session tickets of origins), `ShownChains` (certificates
+/// that they showed), `OriginSecurities` and `SharedAnchors` (TLS contexts for origins),
+/// `RevocationStore` (revocation states), `Authenticator` (users, passwords that wait for a check
+/// and those that passed), `TokenStore`
 /// (credentials, the exchanges that wait for them and challenges), `TaintedSecrets` (secrets that
 /// no log may hold), `ThrottleBuckets` (rates that rules limit), `CompressionRefusals` (origins
 /// that refused compressed bodies), `ParentCredentials` (challenges of parent proxies),

@@ -47,7 +47,8 @@ extension DecodingContext {
         let isToken = token.utf8.allSatisfy { byte in
             byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
         }
-        guard isToken else {
+        // What was not read has the form of its reference.
+        guard isToken || surroundings.secrets != .required else {
             let message = "a token is made of letters, digits and -._~+/="
             return refuse(.type, message, at: node, hint: "openssl rand -hex 16 makes one")
         }

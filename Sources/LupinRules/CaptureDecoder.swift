@@ -18,4 +18,13 @@ extension DecodingContext {
         }
         return isComplete ? .on(bodyBytes: bodyBytes) : nil
     }
+
+    /// Decodes the folder of captured bodies; nil inside is the default.
+    func captureFolder(_ node: YAMLNode, _ setting: Setting) -> String?? {
+        let usual = CaptureSettings.defaultFolder(
+            environment: surroundings.environment,
+            home: surroundings.home
+        )
+        return folder(node, setting, usual: usual)
+    }
 }

@@ -179,9 +179,9 @@ package enum FileAccess {
     private static func isMapped(_ user: uid_t) -> Bool {
         guard let map = try? wholeFile("/proc/self/uid_map").bytes else { return true }
         return String(decoding: map, as: UTF8.self).split(separator: "\n").contains { line in
-            let numbers = line.split(separator: " ").compactMap { UInt64($0) }
+            let numbers = line.split(separator: " ").compactMap { NumberReader.unsigned($0) }
             return numbers.count == 3 && UInt64(user) >= numbers[0]
-                && UInt64(user) - numbers[0] < numbers[2]
+                && UInt64(user) &- numbers[0] < numbers[2]
         }
     }
 

@@ -186,12 +186,7 @@ struct SettingsDecoder {
         case .redactedMembers:
             let names = context.texts(node, expected: "a name", example: "[pin]")
             set(&settings.log.redact.json, names)
-        case .capturePath:
-            let usual = CaptureSettings.defaultFolder(
-                environment: context.surroundings.environment,
-                home: context.surroundings.home
-            )
-            set(&settings.capture.path, context.folder(node, setting, usual: usual))
+        case .capturePath: set(&settings.capture.path, context.captureFolder(node, setting))
         case .tapeIgnored: set(&settings.tape.ignore, context.all(node, context.tapePart))
         case .tapeMatched: set(&settings.tape.match, context.all(node, context.tapeField))
         // The tokens that it names may follow.

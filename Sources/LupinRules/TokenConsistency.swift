@@ -12,22 +12,24 @@ struct TokenConsistency {
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
         for (rule, entries) in rules {
-            for token in rule.tokenNames.compactMap({ known[$0] }) {
-                let key = rule.standIns.contains(token.name) ? RuleKey.standIns : .request
+            let named = rule.tokenNames.compactMap { known[$0] }
+            let standIns = Set(rule.standIns)
+            for token in named {
+                let key = standIns.contains(token.name) ? RuleKey.standIns : .request
                 guard let entry = entries.first(where: { $0.key == key.rawValue }) else {
                     continue
                 }
                 checkPlainText(token, rule, entry)
                 checkTokenServer(token, rule, entry)
             }
-            checkScrub(rule, entries, among: rules.map(\.rule))
-            if rule.standInPlaces != .fields, !tokens.contains(where: { rule.names($0.name) }),
+            if rule.standInPlaces != .fields, named.isEmpty,
                 let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
             {
                 let message = "\"stand_ins\" says where, and the rule names no token"
                 context.error(.key, message, at: entry, hint: "write tokens: [github] beside in")
             }
         }
+        checkScrub(rules)
         warnOfUnused(rules.map(\.rule))
     }
 
@@ -55,22 +57,35 @@ struct TokenConsistency {
     }
 
     /// E-AUTH: responses that show the command what its stand-in became.
-    private func checkScrub(_ rule: Rule, _ entries: [YAMLNode.Entry], among rules: [Rule]) {
-        let variables = settings.exec.variables
-        let mayExchange = rules.contains { other in
-            (!other.standIns.isEmpty || variables.contains { other.names($0.token) })
-                && rule.mayMeet(other)
+    private func checkScrub(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        let unscrubbed = rules.filter { $0.rule.scrub == false }
+        if unscrubbed.isEmpty { return }
+        let given = Set(settings.exec.variables.map(\.token))
+        let exchanging = rules.map(\.rule).filter {
+            !$0.standIns.isEmpty || !given.isDisjoint(with: $0.tokenNames)
         }
-        guard rule.scrub == false, mayExchange,
-            let entry = entries.first(where: { $0.key == RuleKey.scrub.rawValue })
-        else { return }
-        context.warning(
-            .auth,
-            "the rule \"\(rule.name)\" lets responses show the credential to who has its stand-in",
-            at: entry,
-            hint: "leave scrub out"
-        )
+        var comparisonsLeft = Self.comparisonsMax
+        for (rule, entries) in unscrubbed {
+            // What is not compared any more may meet.
+            let mayExchange = exchanging.contains { other in
+                comparisonsLeft -= rule.alternatives * other.alternatives
+                return comparisonsLeft < 0 || rule.mayMeet(other)
+            }
+            guard mayExchange,
+                let entry = entries.first(where: { $0.key == RuleKey.scrub.rawValue })
+            else { continue }
+            context.warning(
+                .auth,
+                "the rule \"\(rule.name)\" lets responses show the credential to who has its "
+                    + "stand-in",
+                at: entry,
+                hint: "leave scrub out"
+            )
+        }
     }
+
+    /// Of hosts, for all rules together.
+    private static let comparisonsMax = 200_000
 
     private func warnOfUnused(_ rules: [Rule]) {
         guard context.errors.isEmpty else { return }
@@ -89,4 +104,9 @@ struct TokenConsistency {
         guard let line = context.source.line(number) else { return 1 }
         return line.prefix(200).prefix { " \t".unicodeScalars.contains($0) }.count + 1
     }
+}
+
+extension Rule {
+    /// How many hosts its matches list.
+    fileprivate var alternatives: Int { matches.reduce(1) { $0 + ($1.hosts?.count ?? 1) } }
 }

@@ -118,6 +118,12 @@ struct ConfinedPlan: Sendable {
                 if target == "/" {
                     throw ConfinedRefusal(message: "\(path) is the whole file system")
                 }
+                if mark == .writable, homes.contains(target), gifts.home != .shared {
+                    throw ConfinedRefusal(
+                        message: "\(path) is a home, with all credentials in it; give a folder "
+                            + "below, or write --home shared if that is meant"
+                    )
+                }
                 add(mark, target, reason)
             }
         }
@@ -125,8 +131,8 @@ struct ConfinedPlan: Sendable {
         if folder == "/" || homes.contains(folder) || Self.temporary.contains(folder) {
             if view.mark(of: folder) != .writable, gifts.home != .shared || folder == "/" {
                 remarks.append(
-                    "the working folder \(folder) is shared with other programs and not given to "
-                        + "the command; run it in a folder below, or use --write PATH"
+                    "the working folder \(folder) is no folder of this work alone and not given to "
+                        + "the command; run it in a folder below"
                 )
             }
             return

@@ -2,7 +2,8 @@
 import LupinCore
 import LupinIO
 
-/// The users whose lupin the commands of this user use: this user, root, and the packaged service's.
+/// The users whose lupin the commands of this user use: this user, root, and the packaged
+/// service's.
 ///
 /// A port, or a path in a shared folder, is no identity: with no lupin running any user can listen
 /// there. So the kernel is asked about the very connection.

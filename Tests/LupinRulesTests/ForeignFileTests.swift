@@ -6,7 +6,7 @@ import Testing
 struct ForeignFileTests {
     /// Decodes a file for which no other file and no variable may be read.
     private func unread(_ text: String) -> LoadResult {
-        var surroundings = Surroundings(environment: [:], directory: "/tmp/x") {
+        var surroundings = Surroundings(environment: [:], home: "/users/ann", directory: "/tmp/x") {
             path throws(FileProblem) in
             Issue.record("\(path) was read")
             throw FileProblem("it is not read")
@@ -30,7 +30,7 @@ struct ForeignFileTests {
             "rules: [{match: a.test, client_cert: {cert: ~/c.pem, key: ~/k.pem}}]",
             "trust: {own: {certificates: [~/ca.pem]}}\nrules: [{match: a.test, trust: own}]",
             "upstream: {tls: {roots: [/etc/shadow]}}",
-            "log: {to: \"${env:X}\"}", "listen: \"127.0.0.1:${env:PORT}\"",
+            "log: {to: \"${env:X}\"}", "listen: [{address: \"127.0.0.1:${env:PORT}\"}]",
             "rules: [{match: a.test, request: [{set: {X-A: \"${file:/etc/passwd}\"}}]}]",
         ]
     )
@@ -107,6 +107,8 @@ struct ForeignFileTests {
         "log: {redact: {headers: [\(many(", ") { "h\($0)" })]}}",
         "tokens: {\(many(", ") { "t\($0): {bearer: tttttt\($0)}" })}\nrules:\n"
             + many("\n") { "- {match: a\($0).test, request: [{auth: u\($0)}]}" },
+        "tokens: {\(many(", ") { "t\($0): {bearer: tttttt\($0)}" })}\nrules:\n"
+            + many("\n") { "- {match: a\($0).test, scrub: false, stand_ins: [t\($0)]}" },
     ]
 
     @Test(arguments: crowds.indices)

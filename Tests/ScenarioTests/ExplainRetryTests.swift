@@ -47,7 +47,7 @@ struct ExplainRetryTests {
         let lines = try section(explain("https://packages.example/a.deb"))
         #expect(lines.first == "  standard, by the rule \"packages\" (lupin.yaml:11)")
         #expect(lines.contains("    GET may be repeated"))
-        let packages = "20% of the requests to packages.example in 10s, at least 10"
+        let packages = "20% of the requests to packages.example in 10s, at least 100"
         #expect(lines.contains("    budget: \(packages)"))
         #expect(
             lines.last == "  resume: on by the rule \"everybody\": a download that breaks off is "

@@ -161,7 +161,7 @@ extension RequestHead {
                     ? standIn.exchanged(inPath: part.span, for: secret)
                     : standIn.exchanged(inQuery: part.span, for: secret)
             }
-            target += changed ?? part
+            target.append(contentsOf: changed ?? part)
             isChanged = isChanged || changed != nil
         }
         guard isChanged else { return (names, false) }

@@ -15,8 +15,8 @@ enum HTTP2Callbacks {
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         // Heads have limits of their own, and nghttp2 would silently drop one above its own limit.
         unsafe nghttp2_option_set_max_send_header_block_length(options, headBytesMax)
-        // Blanks at the ends of a value are cut, as everywhere (RFC 9110 §5.5): sites send them, and
-        // the message would be lost for nothing (RFC 9113 §8.2.1 calls it malformed).
+        // Blanks at the ends of a value are cut, as everywhere (RFC 9110 §5.5): sites send them,
+        // and the message would be lost for nothing (RFC 9113 §8.2.1 calls it malformed).
         unsafe nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(options, 1)
         // Frames of types that nghttp2 does not know are announced only if they are registered.
         for type in firstUnknownType...UInt8.max {

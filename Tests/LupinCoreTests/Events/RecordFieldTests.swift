@@ -92,6 +92,7 @@ struct RecordFieldTests {
         attempt.error = record.error
         attempt.reason = "because"
         attempt.isReplayable = false
+        attempt.unkept = .size
         attempt.stream = 3
         attempt.reset = .cancel
         attempt.goAway = .noError

@@ -31,7 +31,7 @@ struct RetryPreviewTests {
                 "or status 408 500 502 503 504, 429 with Retry-After, 421 and 425 once each",
                 "GET may be repeated",
                 "waits 0–500ms, 0–1s, but at least what Retry-After says, up to 30s",
-                "budget: 20% of the requests to a.dev in 10s, at least 10",
+                "budget: 20% of the requests to a.dev in 10s, at least 100",
                 "circuit: none for 10s after 10 failures in a row",
             ]
         )

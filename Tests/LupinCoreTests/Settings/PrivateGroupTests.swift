@@ -5,9 +5,9 @@ import Testing
 struct PrivateGroupTests {
     private static let users = """
         root:x:0:0::/root:/bin/sh
-        ann:x:1000:1000::/home/ann:/bin/sh
-        bob:x:1001:1001::/home/bob:/bin/sh
-        eve:x:1002:1003::/home/eve:/bin/sh
+        ann:x:1000:1000::/users/ann:/bin/sh
+        bob:x:1001:1001::/users/bob:/bin/sh
+        eve:x:1002:1003::/users/eve:/bin/sh
         """
     private static let groups = """
         root:x:0:

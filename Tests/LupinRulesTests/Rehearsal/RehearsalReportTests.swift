@@ -17,7 +17,7 @@ struct RehearsalReportTests {
 
     private static let rules = """
         rules:
-          - {name: "no\\e[2J", match: a.example, respond: {status: 403}}
+          - {name: no, match: a.example, respond: {status: 403}}
           - {name: in, match: b.example, intercept: true}
         """
 
@@ -34,9 +34,9 @@ struct RehearsalReportTests {
         #expect(
             report.lines(tellsAll: false) == [
                 "refused, and was not: 3 exchanges",
-                #"  2  GET a.example:80  by rule "no\u001b[2J" (line 3); was forwarded, "#
+                #"  2  GET a.example:80  by rule "no" (line 3); was forwarded, "#
                     + "such as 6f1c0e0b",
-                #"  1  CONNECT a.example:443  by rule "no\u001b[2J" (line 3); was tunnelled, "#
+                #"  1  CONNECT a.example:443  by rule "no" (line 3); was tunnelled, "#
                     + "such as 6f1c0e0b",
                 "decrypted, and was not: 1 exchange",
                 #"  1  CONNECT b.example:443  for rule "in" (line 4); was tunnelled, "#
@@ -44,7 +44,7 @@ struct RehearsalReportTests {
                 "let through, and was not: 1 exchange",
                 "  1  CONNECT c.example:443; was refused, such as 6f1c0e0b",
                 "refused, and had failed: 1 exchange",
-                #"  1  GET a.example:80  by rule "no\u001b[2J" (line 3); had failed, "#
+                #"  1  GET a.example:80  by rule "no" (line 3); had failed, "#
                     + "such as 6f1c0e0b",
                 "as before: 3 exchanges (2 forwarded, 1 refused)",
                 "through the cache: 0, before 1",
