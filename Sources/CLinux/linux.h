@@ -12,7 +12,6 @@
 #include <linux/openat2.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,7 +25,6 @@
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -286,53 +284,16 @@ static inline int linux_peer_user(int fd, uint32_t *_Nonnull user) {
     return result;
 }
 
-/// Asks the kernel for one local socket of this network namespace (unix(7), sock_diag(7)).
+/// Whether the client of an accepted local socket is in another network namespace.
 ///
-/// 1 where it is there, and then `peer` is the inode of its other end, or 0 without one; 0 where it
-/// is not; -1 where the kernel can't be asked.
-static inline int linux_find_local_socket(uint32_t inode, uint32_t *_Nonnull peer) {
-    struct {
-        struct nlmsghdr head;
-        struct unix_diag_req request;
-    } question = {0};
-    question.head.nlmsg_len = sizeof question;
-    question.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-    question.head.nlmsg_flags = NLM_F_REQUEST;
-    question.request.sdiag_family = AF_UNIX;
-    question.request.udiag_states = 0xFFFFFFFFu;
-    question.request.udiag_ino = inode;
-    question.request.udiag_show = UDIAG_SHOW_PEER;
-    question.request.udiag_cookie[0] = question.request.udiag_cookie[1] = 0xFFFFFFFFu;
-    char answer[4096] __attribute__((aligned(8)));
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (fd < 0) return -1;
-    ssize_t count = send(fd, &question, sizeof question, 0);
-    if (count == (ssize_t)sizeof question) count = recv(fd, answer, sizeof answer, 0);
-    close(fd);
-    struct nlmsghdr *head = (struct nlmsghdr *)answer;
-    if (count < (ssize_t)sizeof *head || !NLMSG_OK(head, (size_t)count)) return -1;
-    if (head->nlmsg_type == NLMSG_ERROR) {
-        if (head->nlmsg_len < NLMSG_LENGTH(sizeof(struct nlmsgerr))) return -1;
-        return ((struct nlmsgerr *)NLMSG_DATA(head))->error == -ENOENT ? 0 : -1;
-    }
-    if (head->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg))) return -1;
-    struct rtattr *part = (struct rtattr *)((struct unix_diag_msg *)NLMSG_DATA(head) + 1);
-    size_t rest = head->nlmsg_len - NLMSG_LENGTH(sizeof(struct unix_diag_msg));
-    *peer = 0;
-    for (; RTA_OK(part, rest); part = RTA_NEXT(part, rest))
-        if (part->rta_type == UNIX_DIAG_PEER && RTA_PAYLOAD(part) == sizeof *peer)
-            memcpy(peer, RTA_DATA(part), sizeof *peer);
-    return 1;
-}
-
-/// Whether the other end of a local socket was made in another network namespace, or is gone; false
-/// where the kernel can't be asked.
-static inline bool linux_peer_is_elsewhere(int fd) {
-    struct stat facts;
-    uint32_t peer = 0, none = 0;
-    if (fstat(fd, &facts) != 0) return true;
-    if (linux_find_local_socket((uint32_t)facts.st_ino, &peer) != 1) return false;
-    return peer == 0 || linux_find_local_socket(peer, &none) == 0;
+/// The accepted end belongs to the client's namespace. Before Linux 5.14 the kernel doesn't tell,
+/// and the answer is false.
+static inline bool linux_client_is_elsewhere(int listener, int accepted) {
+    uint64_t ours = 0, theirs = 0;
+    socklen_t length = sizeof ours;
+    const int netns_cookie = 71;  // SO_NETNS_COOKIE, younger than some headers.
+    if (getsockopt(listener, SOL_SOCKET, netns_cookie, &ours, &length) != 0) return false;
+    return getsockopt(accepted, SOL_SOCKET, netns_cookie, &theirs, &length) != 0 || ours != theirs;
 }
 
 static inline int linux_watch_begin(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }

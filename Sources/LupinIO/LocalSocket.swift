@@ -174,7 +174,7 @@ package final class LocalListener: PausableListener {
         // Safety: the call fills the number it is given.
         let isKnown =
             unsafe linux_peer_user(accepted.raw, &user) == 0
-            && !linux_peer_is_elsewhere(accepted.raw)
+            && !linux_client_is_elsewhere(descriptor, accepted.raw)
         return .connection(try Channel(owning: accepted, on: loop), user: isKnown ? user : nil)
     }
 
