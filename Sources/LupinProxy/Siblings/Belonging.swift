@@ -58,7 +58,8 @@ package struct Belonging: Sendable, Hashable {
         case silent
     }
 
-    private static let patience = Duration.seconds(2)
+    /// A busy machine is no reason not to begin.
+    private static let patience = Duration.seconds(10)
 
     /// Asks the lupin at a sibling's socket; nil when none runs there.
     package static func ask(at socket: String) -> Answer? {

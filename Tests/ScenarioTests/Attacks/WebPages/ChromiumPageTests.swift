@@ -84,7 +84,7 @@ struct ChromiumPageTests {
         return String(decoding: text, as: UTF8.self)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test()
     func `a page of another site reads nothing, and nothing is done in the owner's name`()
         async throws
     {
@@ -93,7 +93,7 @@ struct ChromiumPageTests {
         #expect(received.isEmpty, "\(received)")
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test()
     func `a page that cross_site lists reads it`() async throws {
         let list = #", cross_site: ["https://evil.test"]"#
         let (document, received) = try await open("evil.test", list)
@@ -103,7 +103,7 @@ struct ChromiumPageTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test()
     func `the user who asks for the API is served`() async throws {
         let (document, _) = try await open("api.test")
         #expect(document.contains("mine"), "\(document)")
