@@ -84,8 +84,7 @@ struct ChromiumPageTests {
         return String(decoding: text, as: UTF8.self)
     }
 
-    @Test()
-    func `a page of another site reads nothing, and nothing is done in the owner's name`()
+    @Test func `a page of another site reads nothing, and nothing is done in the owner's name`()
         async throws
     {
         let (document, received) = try await open("evil.test")
@@ -93,8 +92,7 @@ struct ChromiumPageTests {
         #expect(received.isEmpty, "\(received)")
     }
 
-    @Test()
-    func `a page that cross_site lists reads it`() async throws {
+    @Test func `a page that cross_site lists reads it`() async throws {
         let list = #", cross_site: ["https://evil.test"]"#
         let (document, received) = try await open("evil.test", list)
         #expect(document.contains("<title>read mine</title>"), "\(document)")
@@ -103,8 +101,7 @@ struct ChromiumPageTests {
         }
     }
 
-    @Test()
-    func `the user who asks for the API is served`() async throws {
+    @Test func `the user who asks for the API is served`() async throws {
         let (document, _) = try await open("api.test")
         #expect(document.contains("mine"), "\(document)")
     }
