@@ -6,6 +6,7 @@ extension DecodingContext {
     /// A file that must be there; nil when a problem was told.
     func file(
         _ node: YAMLNode,
+        as role: FileRole,
         expected: String,
         example: String
     ) -> (path: String, contents: FileContents)? {
@@ -17,7 +18,7 @@ extension DecodingContext {
             return (path, FileContents(bytes: []))
         }
         do {
-            return (path, try surroundings.readFile(path))
+            return (path, try read(path, as: role, at: node))
         } catch {
             return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }
@@ -25,9 +26,10 @@ extension DecodingContext {
 
     /// The DER encodings of the certificates in a file; nil when a problem was told.
     func certificates(_ node: YAMLNode) -> [[UInt8]]? {
-        guard let (path, contents) = file(node, expected: "a file", example: "ca.pem") else {
-            return nil
-        }
+        guard
+            let (path, contents) =
+                file(node, as: .certificates, expected: "a file", example: "ca.pem")
+        else { return nil }
         if isUnread { return [[]] }
         guard let encodings = PEM.certificates(in: contents.bytes) else {
             let message = "\(path) holds no certificate"
@@ -49,7 +51,7 @@ extension DecodingContext {
         for part in entries {
             let path: String?
             switch part.key {
-            case "cert": path = certificateChain(part.value)
+            case "cert": path = certificateChain(part.value, as: .identity)
             case "key": path = privateKey(part.value)
             default:
                 unknownKey(part, in: entry.key, known: ["cert", "key"])
@@ -70,10 +72,11 @@ extension DecodingContext {
     }
 
     /// A file of certificates for OpenSSL, which reads chains and anchors only from PEM.
-    func certificateChain(_ node: YAMLNode) -> String? {
-        guard let (path, contents) = file(node, expected: "a PEM file", example: "cert.pem") else {
-            return nil
-        }
+    func certificateChain(_ node: YAMLNode, as role: FileRole) -> String? {
+        guard
+            let (path, contents) =
+                file(node, as: role, expected: "a PEM file", example: "cert.pem")
+        else { return nil }
         if isUnread { return path }
         guard contents.bytes.first != 0x30, PEM.certificates(in: contents.bytes) != nil else {
             let message = "\(path) holds no certificate in PEM"
@@ -85,9 +88,10 @@ extension DecodingContext {
 
     private func privateKey(_ node: YAMLNode) -> String? {
         guard surroundings.secrets == .required else { return privateKeyAtHand(node) }
-        guard let (path, contents) = file(node, expected: "a PEM file", example: "key.pem") else {
-            return nil
-        }
+        guard
+            let (path, contents) =
+                file(node, as: .identity, expected: "a PEM file", example: "key.pem")
+        else { return nil }
         warnOfOpenKey(contents, path, at: node)
         let blocks = String(validating: contents.bytes, as: UTF8.self).flatMap(PEM.blocks)
         guard let key = blocks?.first(where: { $0.label.hasSuffix("PRIVATE KEY") }) else {
@@ -108,7 +112,7 @@ extension DecodingContext {
         guard let name = text(node, expected: "a PEM file", example: "key.pem"),
             let path = path(name, at: node)
         else { return nil }
-        if surroundings.secrets == .available { _ = try? surroundings.readFile(path) }
+        if surroundings.secrets == .available { _ = try? read(path, as: .identity, at: node) }
         return path
     }
 

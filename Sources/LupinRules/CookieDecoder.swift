@@ -38,7 +38,7 @@ extension DecodingContext {
         }
         guard let path = path(name, at: node) else { return nil }
         // An existing file holds secrets; the next write corrects its mode.
-        if let contents = try? surroundings.readFile(path),
+        if let contents = try? read(path, as: .cookies, at: node),
             let problem = secrecyProblem(contents, path, at: node)
         {
             warning(.file, problem.message, at: node, hint: problem.hint)

@@ -28,6 +28,8 @@ final class DecodingContext {
     private var digestNames: Set<String>?
     /// Whether it was reported that others can change the file.
     var hasRefusedFile = false
+    /// The files that have a say about credentials, and where each is named first.
+    var namedFiles: [String: (role: FileRole, place: any DiagnosticPlace)] = [:]
     /// How many words may still be compared with a mistyped one.
     private var comparisonsLeft = 20_000
     /// The keys `share` of tokens that machines share.
@@ -368,8 +370,8 @@ package struct Surroundings {
     package var isDirectory: (String) -> Bool = { _ in true }
     /// Whether a path leads to a file.
     package var isFile: (String) -> Bool = { _ in true }
-    /// The directories on the way to a path that let another user replace it.
-    package var openDirectories: (String) -> [FileStanding] = { _ in [] }
+    /// What lets another user change a file: itself, and directories on the way to it.
+    package var openWay: (String) -> [FileStanding] = { _ in [] }
     /// Which secrets are read.
     package var secrets = SecretReading.required
     /// Reads a file that the rules name.

@@ -11,8 +11,6 @@ package struct FileContents: Sendable {
     package var isOpenToOthers = false
     /// Whether root owns it on a read-only file system or a tmpfs, as containers mount secrets.
     package var isMountedByRoot = false
-    /// nil when the bytes are not from a file.
-    package var standing: FileStanding?
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
 }
@@ -58,7 +56,6 @@ package enum FileAccess {
         let (bytes, status) = try wholeFile(path)
         var contents = FileContents(bytes: bytes)
         contents.isOpenToOthers = status.st_mode & 0o044 != 0
-        contents.standing = standing(path, status)
         if status.st_uid == 0, contents.isOpenToOthers {
             let table = (try? wholeFile("/proc/self/mountinfo"))?.bytes
             contents.isMountedByRoot = MountTable.isSecretMount(
@@ -86,11 +83,21 @@ package enum FileAccess {
         return (try readAll(descriptor), status)
     }
 
-    /// The directories on the way to `path` that let another user replace it: the way leads from
-    /// the root through the directory of every link.
+    /// What lets another user change the file at `path`.
+    ///
+    /// That is the file, if it is there, and directories on the way that let it be replaced. The
+    /// way leads from the root through the directory of every link.
     ///
     /// In a sticky directory, nobody else can replace what belongs to this user or root.
-    package static func openDirectories(onTheWayTo path: String) -> [FileStanding] {
+    package static func openWay(to path: String) -> [FileStanding] {
+        var status = stat()
+        // Safety: the string outlives the call, and `status` is ours.
+        let file = unsafe stat(path, &status) == 0 ? standing(path, status) : nil
+        return [file].compactMap { $0 }.filter { !$0.isDirectory && !$0.isOwn }
+            + openDirectories(onTheWayTo: path)
+    }
+
+    private static func openDirectories(onTheWayTo path: String) -> [FileStanding] {
         var found: [FileStanding] = []
         var directory = ""
         var names = Array(

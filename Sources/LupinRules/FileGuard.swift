@@ -1,23 +1,29 @@
-// Refuses a rules file that others could change, if it says which credentials requests get.
+// Refuses files that others could change, if they say which credentials requests get, or who gets
+// them: the rules file and those it names.
 
 import LupinCore
 
 struct FileGuard {
     let context: DecodingContext
 
-    /// Reports a file that attaches something, or a folder on its way, that another user may write:
-    /// with one more rule, the credential would go to that user.
+    /// Reports a file that has a say, or a folder on its way, that another user may write: with one
+    /// more rule, host or certificate, the credential would go to that user.
     func check(_ settings: Settings, _ rules: [Rule], in entries: [YAMLNode.Entry]) {
-        guard !context.surroundings.standings.allSatisfy(\.isOwn) else { return }
-        let command = settings.tokens.contains { token in
-            if case .command = token.source { true } else { false }
-        }
-        // The decoder of tokens reports those that run programs, in their places.
-        if command || context.hasRefusedFile { return }
-        guard let key = firstKey(settings, rules),
+        let key = firstKey(settings, rules)
+        if let key, !context.hasRefusedFile,
             let entry = entries.first(where: { $0.key == key }) ?? entries.first
-        else { return }
-        context.refuseOpenFile("the file says which credentials requests get", at: entry)
+        {
+            context.refuse(
+                context.surroundings.standings,
+                since: "the file says which credentials requests get",
+                at: entry
+            )
+        }
+        for (path, file) in context.namedFiles.sorted(by: { $0.key < $1.key }) {
+            guard let say = file.role.say, key != nil || say.isAlwaysGuarded else { continue }
+            let ways = context.surroundings.openWay(path)
+            context.refuse(ways, since: "\(path) says \(say.what)", at: file.place)
+        }
     }
 
     /// The section that attaches something.
@@ -33,10 +39,67 @@ struct FileGuard {
     }
 }
 
+/// What a file is for that the rules name.
+enum FileRole {
+    case hosts
+    case certificates
+    /// A certificate and its key.
+    case identity
+    case authority
+    case users
+    case program
+    case secret
+    case cookies
+
+    /// What the content of a file decides, if who writes it could get at the owner's credentials.
+    struct Say {
+        let what: String
+        /// Whether that counts in a file that attaches nothing, too.
+        var isAlwaysGuarded = false
+    }
+
+    var say: Say? {
+        switch self {
+        case .hosts: Say(what: "to whom credentials go")
+        case .certificates: Say(what: "who passes for an origin")
+        case .identity: Say(what: "who lupin is in TLS")
+        case .authority: Say(what: "whose certificates the clients trust", isAlwaysGuarded: true)
+        case .users: Say(what: "who may use lupin", isAlwaysGuarded: true)
+        case .program: Say(what: "what runs as you", isAlwaysGuarded: true)
+        // Who writes it gives values away and gets none.
+        case .secret, .cookies: nil
+        }
+    }
+}
+
 extension DecodingContext {
+    /// Reads a file that the rules name.
+    func read(
+        _ path: String,
+        as role: FileRole,
+        at place: some DiagnosticPlace
+    ) throws(FileProblem) -> FileContents {
+        note(path, as: role, at: place)
+        return try surroundings.readFile(path)
+    }
+
+    /// Notes a file that decides something, for ``FileGuard``.
+    func note(_ path: String, as role: FileRole, at place: some DiagnosticPlace) {
+        if role.say != nil, namedFiles[path] == nil { namedFiles[path] = (role, place) }
+    }
+
     /// Reports each way by which another user could change the rules file.
     func refuseOpenFile(_ reason: String, at place: some DiagnosticPlace) {
-        for standing in surroundings.standings {
+        refuse(surroundings.standings, since: reason, at: place)
+        hasRefusedFile = true
+    }
+
+    fileprivate func refuse(
+        _ standings: [FileStanding],
+        since reason: String,
+        at place: some DiagnosticPlace
+    ) {
+        for standing in standings {
             let what = standing.isDirectory ? "the directory \(standing.path)" : standing.path
             if !standing.isOwnedByUserOrRoot {
                 let message = "\(reason), and \(what) belongs to another user"
@@ -47,6 +110,5 @@ extension DecodingContext {
                 error(.file, message, at: place, hint: "chmod go-w \(standing.path)")
             }
         }
-        hasRefusedFile = true
     }
 }

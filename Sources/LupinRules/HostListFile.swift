@@ -46,7 +46,7 @@ extension DecodingContext {
     private func readHostList(_ path: String, at node: YAMLNode) -> HostList? {
         let bytes: [UInt8]
         do {
-            bytes = try surroundings.readFile(path).bytes
+            bytes = try read(path, as: .hosts, at: node).bytes
         } catch {
             return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }

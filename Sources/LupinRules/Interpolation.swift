@@ -365,7 +365,7 @@ extension DecodingContext {
         }
         let contents: FileContents
         do {
-            contents = try surroundings.readFile(path)
+            contents = try read(path, as: .secret, at: node)
         } catch {
             refuse(.file, "cannot read \(path): \(error.reason)", nil)
             return nil

@@ -102,7 +102,9 @@ extension DecodingContext {
     }
 
     private func passwordFile(_ node: YAMLNode) -> String? {
-        guard let (path, contents) = file(node, expected: "an htpasswd file", example: "htpasswd")
+        guard
+            let (path, contents) =
+                file(node, as: .users, expected: "an htpasswd file", example: "htpasswd")
         else { return nil }
         if contents.isOpenToOthers {
             let message = "the password file \(path) is readable by group or others"

@@ -65,7 +65,7 @@ extension DecodingContext {
             warning(.file, message, at: node, hint: hint)
         }
         // Below the folder, the kernel keeps to it; nobody else may choose which folder it is.
-        for standing in surroundings.openDirectories(path) {
+        for standing in surroundings.openWay(path) where standing.isDirectory {
             let message =
                 "others could have lupin answer with another \(entry.key): "
                 + "they can change the directory \(standing.path)"

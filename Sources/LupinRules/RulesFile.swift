@@ -49,8 +49,7 @@ package enum RulesFile {
             environment: environment,
             home: home ?? FileAccess.home(environment),
             directory: directory(of: path),
-            standings: [contents.standing].compactMap { $0 }
-                + FileAccess.openDirectories(onTheWayTo: path),
+            standings: FileAccess.openWay(to: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
         surroundings.secrets = secrets
@@ -60,7 +59,7 @@ package enum RulesFile {
         } else {
             surroundings.isDirectory = FileAccess.isDirectory
             surroundings.isFile = FileAccess.isFile
-            surroundings.openDirectories = FileAccess.openDirectories
+            surroundings.openWay = FileAccess.openWay
         }
         return decode(bytes: text ?? contents.bytes, fileName: path, surroundings: surroundings)
     }

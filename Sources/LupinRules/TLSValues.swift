@@ -53,7 +53,7 @@ extension DecodingContext {
             if isBare, nearest(to: text, among: ["system"]) != nil {
                 return unknownWord(item, text, for: "value", known: ["system", "a PEM file"])
             }
-            return certificateChain(item).map { [$0] }
+            return certificateChain(item, as: .certificates).map { [$0] }
         }
         guard let files else { return nil }
         anchors.files = files.flatMap { $0 }
@@ -89,7 +89,7 @@ extension DecodingContext {
     /// `intercept.ca.key`.
     func placeKey(_ node: YAMLNode, in authority: inout CertificateAuthoritySettings) {
         guard let path = authorityPath(node) else { return }
-        if let contents = try? surroundings.readFile(path) {
+        if let contents = try? read(path, as: .authority, at: node) {
             warnOfOpenKey(contents, path, at: node)
         }
         let files = authority.files ?? defaultAuthority

@@ -200,6 +200,7 @@ extension DecodingContext {
                 error(.type, message, at: item, hint: "write a list of words: \(example)")
                 isComplete = false
             }
+            noteProgram(word, isFirst: index == 0, at: item)
             words.append(word)
         }
         if items.isEmpty {
@@ -224,6 +225,19 @@ extension DecodingContext {
         command.every = every
         command.timeout = timeout
         return command
+    }
+
+    /// Notes the program of a command, and scripts among its arguments.
+    private func noteProgram(_ word: String, isFirst: Bool, at node: YAMLNode) {
+        var places = word.contains("/") ? [word] : []
+        if isFirst, places.isEmpty {
+            let folders = surroundings.environment["PATH"] ?? ""
+            places = folders.split(separator: ":").map { "\($0)/\(word)" }
+        }
+        // The first that is there runs.
+        if let file = places.first(where: surroundings.isFile) {
+            note(file, as: .program, at: node)
+        }
     }
 
     /// Reports a reference in a word of a command: every user sees the arguments of programs.

@@ -4,9 +4,14 @@ import LupinRules
 import Testing
 
 struct FileGuardTests {
-    private func errors(_ text: String, _ standings: [FileStanding]) -> [Diagnostic] {
+    /// The problems of a file; `named` lets others change files that it names.
+    private func errors(
+        _ text: String,
+        _ standings: [FileStanding],
+        named: [String: FileStanding] = [:]
+    ) -> [Diagnostic] {
         var surroundings = Surroundings(
-            environment: ["T": "secret-token"],
+            environment: ["T": "secret-token", "PATH": "/opt/tools:/usr/bin"],
             home: "/users/ann",
             directory: "/etc/lupin",
             standings: standings,
@@ -16,6 +21,8 @@ struct FileGuardTests {
             }
         )
         surroundings.isDirectory = { _ in true }
+        surroundings.isFile = { $0 != "/opt/tools/vault" }
+        surroundings.openWay = { named[$0].map { [$0] } ?? [] }
         return RulesFile.decode(
             text: "lupin: 1\n" + text,
             fileName: "lupin.yaml",
@@ -65,5 +72,52 @@ struct FileGuardTests {
     )
     func `a file that attaches nothing may be anybody's`(text: String) {
         #expect(errors(text, [Self.open, Self.foreign]).isEmpty)
+    }
+
+    private static let naming: [(file: String, text: String)] = [
+        (
+            "/etc/lupin/hosts.txt",
+            "tokens: {t: {bearer: literal-token}}\n"
+                + "rules: [{match: {host: {file: hosts.txt}}, request: [{auth: t}]}]"
+        ),
+        (
+            "/etc/lupin/cert.pem",
+            "tokens: {t: {bearer: literal-token}}\n"
+                + "trust: {t: {certificates: [cert.pem]}}\n"
+                + "rules: [{match: a.test, trust: t, request: [{auth: t}]}]"
+        ),
+        (
+            "/etc/lupin/cert.pem",
+            "tokens: {t: {bearer: literal-token}}\nupstream: {tls: {roots: [cert.pem]}}"
+        ),
+        (
+            "/etc/lupin/key.pem",
+            "rules: [{match: a.test, client_cert: {cert: cert.pem, key: key.pem}}]"
+        ),
+        ("/usr/bin/vault", "tokens: {t: {command: [vault, read]}}"),
+        ("/opt/x", "tokens: {t: {command: /opt/x}}"),
+        ("/opt/x.py", "tokens: {t: {command: [python3, -I, /opt/x.py]}}"),
+        (
+            "/etc/lupin/htpasswd",
+            "listen: [{address: \"127.0.0.1:0\", auth: {basic: {file: htpasswd}}}]"
+        ),
+        ("/etc/lupin/key.pem", "intercept: {ca: {cert: cert.pem, key: key.pem}}"),
+    ]
+
+    @Test(arguments: naming)
+    func `a file that has a say is refused in the same way`(file: String, text: String) {
+        #expect(errors(text, []).isEmpty, "\(errors(text, []).map(\.message))")
+        for standing in [Self.open, Self.foreign] {
+            let found = errors(text, [], named: [file: standing])
+            #expect(found.map(\.code) == [.file], "\(found.map(\.message))")
+            #expect(found.first?.message.contains("\(file) says") == true)
+            #expect(found.first?.message.contains(standing.path) == true)
+            #expect(errors(text, [], named: ["/elsewhere": standing]).isEmpty)
+        }
+    }
+
+    @Test func `a host list of a file that attaches nothing may be anybody's`() {
+        let text = "rules: [{match: {host: {file: hosts.txt}}, respond: {status: 403}}]"
+        #expect(errors(text, [], named: ["/etc/lupin/hosts.txt": Self.open]).isEmpty)
     }
 }

@@ -36,18 +36,18 @@ struct FileStandingTests {
     @Test func `a file says who can write to it`() throws {
         try withFolder { folder in
             let path = folder + "/lupin.yaml"
-            #expect(
-                try FileAccess.read(path).standing == FileStanding(path: path, isDirectory: false)
-            )
+            #expect(FileAccess.openWay(to: path) == [])
             try set(0o602, path)
-            #expect(try FileAccess.read(path).standing?.isWritableByOthers == true)
+            var open = FileStanding(path: path, isDirectory: false)
+            open.isWritableByOthers = true
+            #expect(FileAccess.openWay(to: path) == [open])
         }
     }
 
     @Test func `its directory is looked at, and that of a link's target`() throws {
         try withFolder { folder in
             let path = folder + "/lupin.yaml"
-            #expect(FileAccess.openDirectories(onTheWayTo: path) == [])
+            #expect(FileAccess.openWay(to: path) == [])
             try withFolder { other in
                 try set(0o777, other)
                 let link = folder + "/link.yaml"
@@ -57,7 +57,7 @@ struct FileStandingTests {
                 )
                 var open = FileStanding(path: other, isDirectory: true)
                 open.isWritableByOthers = true
-                #expect(FileAccess.openDirectories(onTheWayTo: link) == [open])
+                #expect(FileAccess.openWay(to: link) == [open])
             }
         }
     }
@@ -65,9 +65,9 @@ struct FileStandingTests {
     @Test func `in a sticky directory one's own files stay one's own`() throws {
         try withFolder { folder in
             try set(0o1777, folder)
-            #expect(FileAccess.openDirectories(onTheWayTo: folder + "/lupin.yaml") == [])
+            #expect(FileAccess.openWay(to: folder + "/lupin.yaml") == [])
             try set(0o777, folder)
-            let found = FileAccess.openDirectories(onTheWayTo: folder + "/lupin.yaml")
+            let found = FileAccess.openWay(to: folder + "/lupin.yaml")
             #expect(found.map(\.path) == [folder])
         }
     }

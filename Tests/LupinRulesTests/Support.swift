@@ -70,6 +70,6 @@ enum SampleFile {
     /// `cert.pem`, `key.pem` and `htpasswd` beside the rules file.
     static let all: [String: FileContents] = [
         "/etc/lupin/cert.pem": certificate, "/etc/lupin/key.pem": key,
-        "/etc/lupin/htpasswd": text("ann:x"),
+        "/etc/lupin/htpasswd": text("ann:x"), "/etc/lupin/hosts.txt": text("a.test\n"),
     ]
 }

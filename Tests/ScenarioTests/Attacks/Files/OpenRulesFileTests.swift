@@ -106,4 +106,32 @@ struct OpenRulesFileTests {
         try set(0o755, "\(folder.path)/open")
         #expect(try Lupin.run("check", "--trusted", path).code == 0)
     }
+
+    @Test(
+        arguments: [
+            "rules: [{match: {host: {file: open/in/file}}, request: [{auth: t}]}]\n"
+                + "tokens: {t: {bearer: literal-token}}",
+            "rules: [{match: {host: {file: link}}, request: [{auth: t}]}]\n"
+                + "tokens: {t: {bearer: literal-token}}",
+            "tokens: {t: {command: [sh, open/in/file]}}",
+            "tokens: {t: {command: open/in/file}}",
+        ]
+    )
+    func `what the rules name decides, too, so others can't change it`(section: String) throws {
+        let folder = try Folder()
+        try makeFolder("\(folder.path)/open", 0o777)
+        try makeFolder("\(folder.path)/open/in", 0o755)
+        try link("\(folder.path)/link", to: "open/in/file")
+        try Data("a.test\n".utf8).write(to: URL(fileURLWithPath: "\(folder.path)/open/in/file"))
+        let absolute = section.replacing("sh, open", with: "sh, \(folder.path)/open")
+        let path = try folder.write("lupin.yaml", "lupin: 1\n\(absolute)\n")
+        for words in [["check", "--trusted", path], ["serve", "--rules", path]] {
+            let result = try Lupin.run(words)
+            #expect(result.code == 2, "\(words)")
+            #expect(result.errors.contains("others can write to the directory"))
+            #expect(result.errors.contains("chmod go-w \(folder.path)/open"), "\(result.errors)")
+        }
+        try set(0o755, "\(folder.path)/open")
+        #expect(try Lupin.run("check", "--trusted", path).code == 0)
+    }
 }
