@@ -12,9 +12,10 @@ package struct ChildLaunch: Sendable {
     package var environment: [String]
     /// A new file for standard output and standard error; nil inherits all three streams.
     ///
-    /// With a file, standard input is empty.
+    /// With a file, standard input is empty, and no other descriptor is inherited.
     package var outputFile: String?
-    /// A descriptor for standard output alone; standard input and standard error are /dev/null.
+    /// A descriptor for standard output alone; standard input and standard error are /dev/null, and
+    /// no other descriptor is inherited.
     package var outputDescriptor: Int32?
     /// A descriptor that it gets as number 3; nil for none.
     package var passedDescriptor: Int32?
@@ -170,6 +171,7 @@ package final class ChildProcess {
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         unsafe posix_spawnattr_setsigmask(&attributes, &mask)
         unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+        var inheritsAll = false
         if let file = launch.outputFile {
             let mode = O_WRONLY | O_CREAT | O_TRUNC
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
@@ -179,9 +181,17 @@ package final class ChildProcess {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        } else {
+            inheritsAll = true
         }
         if let passed = launch.passedDescriptor {
             unsafe posix_spawn_file_actions_adddup2(&actions, passed, Confinement.socket)
+        }
+        // A helper gets nothing of the program that lupin may be embedded in. Who inherits the
+        // streams inherits what a shell opened for it, too.
+        if !inheritsAll {
+            let first = launch.passedDescriptor == nil ? 3 : Confinement.socket + 1
+            _ = unsafe linux_spawn_close_from(&actions, first)
         }
         var arguments = unsafe copies(of: [launch.program] + launch.arguments)
         var environment = unsafe copies(of: launch.environment)

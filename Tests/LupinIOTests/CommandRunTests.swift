@@ -27,6 +27,14 @@ struct CommandRunTests {
         #expect(try run("cat; echo \"${HOME-none}\"").output == "none\n")
     }
 
+    @Test func `it gets no descriptor of this process`() throws {
+        // As other code of the process may open one.
+        let pipe = Pipe()
+        let number = pipe.fileHandleForWriting.fileDescriptor
+        #expect(try run("test -e /dev/fd/\(number) && echo open; :").output == "")
+        withExtendedLifetime(pipe) {}
+    }
+
     @Test func `a signal is told as shells do`() throws {
         #expect(try run("kill -9 $$").code == 137)
     }
