@@ -27,13 +27,15 @@ struct ReloadCommand: ParsableCommand {
 
     private static func tell(_ reply: AdminReply) -> ExitCode {
         struct Loaded: Decodable {
+            var file: String?
             var version: String
             var warnings: [String]
         }
         struct Rejected: Decodable { var errors: [String] }
         if reply.isSuccess, let loaded = reply.decoded(as: Loaded.self) {
             for warning in loaded.warnings { StandardError.print(warning) }
-            StandardOutput.print("rules \(loaded.version) loaded")
+            let place = loaded.file.map { " from \($0)" } ?? ""
+            StandardOutput.print("rules \(loaded.version) loaded\(place)")
             return .success
         }
         if reply.status == 422, let rejected = reply.decoded(as: Rejected.self) {

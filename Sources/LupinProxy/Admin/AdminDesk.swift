@@ -130,7 +130,9 @@ struct AdminDesk {
     }
 
     private func loaded(_ version: String, _ warnings: [String]) -> AdminAnswer {
-        AdminAnswer { line in
+        let file = rulesFile()
+        return AdminAnswer { line in
+            if let file { line.add("file", text: file) }
             line.add("version", text: version)
             line.add("warnings", list: warnings.map(clean))
         }
