@@ -5,19 +5,49 @@ import Glibc
 /// A directory of mode 0700 for files that live as long as one command.
 package struct PrivateFolder: ~Copyable {
     package let path: String
+    private static let prefix = "lupin-"
     /// The length of its name, with six random letters.
     package static let nameLength = 12
+    /// Locked (flock(2)) as long as it is in use: the kernel lets go of it with the process.
+    private let lock: Descriptor?
 
     /// Makes a directory with a random name below `parent`.
     /// - Throws: The error of mkdtemp(3).
     package init(in parent: String) throws(SystemError) {
-        var name = Array("\(parent)/lupin-XXXXXX".utf8CString)
+        var name = Array("\(parent)/\(Self.prefix)XXXXXX".utf8CString)
         let code = SystemCall.value {
             // Safety: mkdtemp writes over the X's of the NUL-terminated array, nothing else.
             unsafe mkdtemp(&name) == nil ? -1 : 0
         }
         guard code == 0 else { throw SystemError(code: Int32(truncatingIfNeeded: -code)) }
         path = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        lock = PrivateFolder.lock(path)
+    }
+
+    /// Holds the lock of a directory of this user's; nil if another process does.
+    private static func lock(_ path: String) -> Descriptor? {
+        // Safety: the path is NUL-terminated for the call.
+        let raw = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard raw >= 0 else { return nil }
+        let descriptor = Descriptor(owning: raw)
+        guard FileStatus(raw)?.user == geteuid(), flock(raw, LOCK_EX | LOCK_NB) == 0 else {
+            return nil
+        }
+        return descriptor
+    }
+
+    /// In which a new directory may not have its lock yet, in seconds.
+    private static let youth = 60
+
+    /// Removes directories below `parent` whose process was killed.
+    package static func removeAbandoned(in parent: String) {
+        for name in entries(of: parent) where name.hasPrefix(prefix) && name.count == nameLength {
+            let path = "\(parent)/\(name)"
+            guard let lock = lock(path) else { continue }
+            if let status = FileStatus(lock.raw), status.modified[0] < time(nil) - youth {
+                removeTree(path, depth: 0)
+            }
+        }
     }
 
     /// Removes it now instead of at the end of its life.

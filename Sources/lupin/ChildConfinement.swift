@@ -22,10 +22,16 @@ struct ChildConfinement: Sendable {
         storage: String
     ) throws(SystemError) -> ConfinementSocket {
         let socket = try ConfinementSocket()
-        try WholeFile.makeDirectories(profile(files))
+        for folder in plan.missing + [profile(files)] { try WholeFile.makeDirectories(folder) }
+        // In no argument: the command sees those, and what is absent has no name for it.
+        let lines =
+            places(files, storage).map(\.text)
+            + plan.unreachable.map { ConfinedCommand.socketPrefix + $0 }
+        let text = lines.joined(separator: "\0")
+        try WholeFile.write(Array(text.utf8), to: ConfinedCommand.places(in: storage))
         let words = [launch.program] + launch.arguments
         launch.program = "/proc/self/exe"
-        launch.arguments = [ConfinedCommand.name] + arguments(files, storage) + ["--"] + words
+        launch.arguments = [ConfinedCommand.name] + arguments(storage) + ["--"] + words
         launch.passedDescriptor = socket.otherEnd
         return socket
     }
@@ -33,16 +39,18 @@ struct ChildConfinement: Sendable {
     /// Where browsers that are wrapped have a profile of their own.
     private func profile(_ files: String) -> String { "\(files)/profile" }
 
-    private func arguments(_ files: String, _ storage: String) -> [String] {
+    private func places(_ files: String, _ storage: String) -> [ViewedPlace] {
         var view = plan.view
         for (mark, path) in [
             (ViewedPlace.Mark.fresh, profile(files)), (.shown, files), (.absent, storage),
         ] {
             view.add(mark, PathTrail(path, from: ProcessOwner.directory).target)
         }
-        return view.places.flatMap { ["--place", $0.text] } + ["--storage", storage]
-            + plan.unreachable.flatMap { ["--unreachable", $0] }
-            + (plan.isRedirecting ? [] : ["--no-redirect"])
+        return view.places
+    }
+
+    private func arguments(_ storage: String) -> [String] {
+        ["--storage", storage] + (plan.isRedirecting ? [] : ["--no-redirect"])
     }
 }
 
@@ -83,12 +91,6 @@ struct ConfinedCommand: ParsableCommand {
         shouldDisplay: false
     )
 
-    @Option(parsing: .unconditionalSingleValue)
-    var place: [String] = []
-
-    @Option(parsing: .unconditionalSingleValue)
-    var unreachable: [String] = []
-
     @Option
     var storage: String
 
@@ -98,11 +100,23 @@ struct ConfinedCommand: ParsableCommand {
     @Argument(parsing: .captureForPassthrough)
     var command: [String]
 
+    /// Before the path of a socket to which a connection must fail.
+    static let socketPrefix = "unreachable:"
+
+    /// The file with the places of the view, each as ``ViewedPlace/text``, and sockets that must
+    /// not be reached, with NUL between.
+    static func places(in storage: String) -> String { "\(storage)/places" }
+
     func run() throws {
         Confinement.endWithParent()
         let words = Array(command.first == "--" ? command[1...] : command[...])
-        let places = place.compactMap { ViewedPlace($0) }
-        guard !words.isEmpty, places.count == place.count else { throw ExitCode.failure }
+        let lines = (WholeFile.content(of: Self.places(in: storage)) ?? []).split(separator: 0)
+            .map { String(decoding: $0, as: UTF8.self) }
+        let places = lines.compactMap { ViewedPlace($0) }
+        let unreachable = lines.filter { $0.hasPrefix(Self.socketPrefix) }
+            .map { String($0.dropFirst(Self.socketPrefix.count)) }
+        guard !words.isEmpty, !places.isEmpty, places.count + unreachable.count == lines.count
+        else { throw ExitCode.failure }
         let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
             sockets = try Confinement.enter(isRedirecting: !noRedirect)

@@ -103,8 +103,11 @@ struct ChildEnvironment {
         }
         // One property for both schemes. Java's patterns only know the wildcard *.
         let machine = ["localhost": "localhost", "127.0.0.1": "127.*", "::1": "[::1]"]
-        var hosts = without.ownNames.compactMap { machine[$0] }
-        for entry in exceptions where machine[entry] == nil {
+        let others = exceptions.filter { machine[$0] == nil }
+        let own = without.ownNames.compactMap { machine[$0] }
+        // To any list that isn't empty Java adds all three; a rule names one that is missing.
+        var hosts = others.isEmpty && own.count < machine.count ? [] : own
+        for entry in others {
             guard !entry.contains("/"), !entry.contains("|"), !entry.contains(" ") else { continue }
             let name = entry.hasPrefix("*.") ? entry.dropFirst() : Substring(entry)
             if !name.hasPrefix(".") { hosts.append(String(name)) }

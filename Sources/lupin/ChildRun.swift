@@ -127,7 +127,9 @@ struct ChildRun: Sendable {
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
         let folder: PrivateFolder
         do throws(SystemError) {
-            folder = try PrivateFolder(in: UserFolder.temporary(environment))
+            let parent = UserFolder.temporary(environment)
+            PrivateFolder.removeAbandoned(in: parent)
+            folder = try PrivateFolder(in: parent)
         } catch {
             return failure("cannot make a temporary directory: \(error.message)")
         }

@@ -8,6 +8,8 @@ struct ConfinedBelongings {
     private(set) var all: [Belonging]
     /// Those of lupins that go on: what comes to be there is theirs.
     private(set) var lasting: Set<Belonging> = []
+    /// Where one looks for files without being told; they need not be there.
+    let folders: [String]
     /// The sockets of those that run, and where one may listen.
     private(set) var sockets: [String]
 
@@ -20,14 +22,12 @@ struct ConfinedBelongings {
         _ environment: [String: String]
     ) throws(ConfinedRefusal) {
         all = configuration.belongings(environment)
-        all += UserFolder.all(environment).map { Belonging(.kept, "\($0)/lupin") }
+        let account = ProcessOwner.accountHome.map { ["HOME": $0] } ?? [:]
+        folders = (UserFolder.all(environment) + UserFolder.all(account)).map { "\($0)/lupin" }
+        all += folders.map { Belonging(.kept, $0) }
         all += SiblingFolder.ofThisUser.map { Belonging(.kept, $0) }
         // Where one would listen, and would read its rules, without any variable or file.
         all += Configuration.defaults.belongings(environment).filter { $0.kind == .socket }
-        if let account = ProcessOwner.accountHome {
-            let folders = UserFolder.all(["HOME": account])
-            all += folders.map { Belonging(.kept, "\($0)/lupin") }
-        }
         do throws(SystemError) {
             sockets = try SiblingFolder.all()
         } catch {

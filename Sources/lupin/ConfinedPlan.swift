@@ -43,6 +43,8 @@ struct ConfinedPlan: Sendable {
     private(set) var reasons: [String: Reason] = [:]
     /// Sockets of lupin to which a connection must fail.
     private(set) var unreachable: [String] = []
+    /// Folders of lupin's own that must be made first, since only what is there can be covered.
+    private(set) var missing: [String] = []
     /// What the user may wonder about.
     private(set) var remarks: [String] = []
     let homes: [String]
@@ -88,6 +90,9 @@ struct ConfinedPlan: Sendable {
             add(.absent, path, .socket)
         }
         try check(trails, own.lasting)
+        missing = own.folders.map(target).filter {
+            view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
+        }
     }
 
     private mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
@@ -139,6 +144,13 @@ struct ConfinedPlan: Sendable {
         }
         try keepOut(folder, "the working folder \(folder) is")
         add(.writable, folder, .workingFolder)
+        let above = PlacePath.upwards(from: folder).dropFirst().map { "\($0)/.git" }
+        if !PublicFile.exists("\(folder)/.git"),
+            let repository = above.first(where: PublicFile.exists),
+            view.mark(of: repository) != .writable
+        {
+            remarks.append("git reads \(repository) and can't write to it: --write \(repository)")
+        }
     }
 
     /// Nothing of lupin's is given, nor anything in it.

@@ -26,7 +26,12 @@ struct ConfinedText {
             if places.isEmpty { continue }
             lines.append(title)
             for reason in ConfinedPlan.Reason.allCases {
-                let names = places.filter { plan.reasons[$0.path] == reason }.flatMap(names)
+                let found = places.filter { place in
+                    plan.reasons[place.path] == reason
+                        // What of lupin's comes to be later is absent, too.
+                        && (reason == .lupin || PublicFile.exists(place.path))
+                }
+                let names = found.flatMap(names)
                 if names.isEmpty { continue }
                 lines.append("  \(reason.rawValue):")
                 lines += Self.wrapped(names.sorted())

@@ -336,7 +336,9 @@ extension ExecCommand {
     ) throws -> ConfinedPlan {
         for (name, paths) in [("--hide", hide), ("--show", show), ("--write", write)] {
             for path in paths where PublicFile.target(of: path) == nil {
-                throw ValidationError("\(name): there is no \(path)")
+                let remedy = name == "--write" ? "; mkdir -p \(path) makes it" : ""
+                StandardError.print("lupin: error: \(name): there is no \(path)\(remedy)")
+                throw ExitCode.validationFailure
             }
         }
         var configuration = configuration

@@ -21,6 +21,36 @@ struct PrivateFolderTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `what a killed process left is removed, and nothing else`() throws {
+        let place = try PrivateFolder(in: parent)
+        let used = try PrivateFolder(in: place.path)
+        for name in ["lupin-killed", "lupin-recent", "lupin-longer", "other-killed", "lupin-k"] {
+            try WholeFile.makeDirectories("\(place.path)/\(name)/storage")
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(place.path)/lupin-linked",
+            withDestinationPath: "other-killed"
+        )
+        let old: [FileAttributeKey: Any] = [.modificationDate: Date(timeIntervalSinceNow: -3600)]
+        for path in ["lupin-killed", "other-killed", "lupin-k"].map({ "\(place.path)/\($0)" })
+            + [used.path]
+        {
+            try FileManager.default.setAttributes(old, ofItemAtPath: path)
+        }
+        PrivateFolder.removeAbandoned(in: place.path)
+        let left = try FileManager.default.contentsOfDirectory(atPath: place.path).filter {
+            $0 != String(used.path.suffix(PrivateFolder.nameLength))
+        }
+        #expect(
+            left.sorted() == [
+                "lupin-k", "lupin-linked", "lupin-longer", "lupin-recent", "other-killed",
+            ]
+        )
+        #expect(PublicFile.exists(used.path))
+        used.remove()
+        place.remove()
+    }
+
     @Test func `what a link in it leads to stays`() throws {
         let other = try PrivateFolder(in: parent)
         try WholeFile.write([1], to: "\(other.path)/kept")

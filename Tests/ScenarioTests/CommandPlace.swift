@@ -75,9 +75,10 @@ final class CommandPlace {
 extension Lupin {
     static func run(
         _ arguments: [String],
-        environment: [String: String]
+        environment: [String: String],
+        in folder: String? = nil
     ) throws -> Result {
-        let process = process(path, arguments, in: nil)
+        let process = process(path, arguments, in: folder)
         process.environment = environment
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output

@@ -246,6 +246,17 @@ struct ExecCommandTests {
         #expect(try home.ownShell("'\(Lupin.path)' env --ca 2>&1").contains(warning))
     }
 
+    @Test func `a rule for an address of this machine holds for Java, too`() throws {
+        let home = try Home(needsAuthority: false)
+        let rule = "{match: 127.0.0.1, respond: {status: 204}}"
+        _ = try home.folder.write("config/lupin/lupin.yaml", "lupin: 1\nrules: [\(rule)]\n")
+        // An empty list: to any other Java adds 127.* again.
+        #expect(try home.shell("echo $JAVA_TOOL_OPTIONS ").contains(" -Dhttp.nonProxyHosts= "))
+        home.environment["no_proxy"] = "lab.example"
+        let hosts = "=localhost|[::1]|lab.example|*.lab.example "
+        #expect(try home.shell("echo $JAVA_TOOL_OPTIONS ").contains(hosts))
+    }
+
     @Test func `without an authority nothing about certificates changes`() throws {
         let home = try Home(needsAuthority: false)
         let script = "echo ${SSL_CERT_FILE-none} ${WGETRC-none} ${NODE_EXTRA_CA_CERTS-none}"

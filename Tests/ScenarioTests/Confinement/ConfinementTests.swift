@@ -183,4 +183,25 @@ struct ConfinementTests {
         #expect(absent.code == 64 && absent.errors.contains("there is no /absent"))
         #expect(try Lupin.run("exec", "--hide", "/", "--", "true").code == 64)
     }
+
+    @Test func `in a home that is shared nothing takes the place of lupin's own folders`() throws {
+        let home = try Folder()
+        let work = "\(home.path)/work"
+        try WholeFile.makeDirectories(work)
+        let script = """
+            cd ~/.config; mkdir -p lupin; echo planted > lupin/lupin.yaml; mv lupin gone
+            echo kept > ../other; tr '\\0' '\\n' < /proc/1/cmdline | grep '^\(home.path)'
+            """
+        let words = ["exec", "--confine", "--home", "shared", "--log", "/dev/null", "--"]
+        let result = try Lupin.run(
+            words + ["sh", "-c", script],
+            environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"],
+            in: work
+        )
+        // Nor do the words of the first process say what is absent.
+        #expect(result.output == "", "\(result.errors)")
+        #expect(WholeFile.content(of: "\(home.path)/other") == Array("kept\n".utf8))
+        #expect(PublicFile.names(in: "\(home.path)/.config") == ["lupin"])
+        #expect(PublicFile.names(in: "\(home.path)/.config/lupin") == [])
+    }
 }

@@ -140,6 +140,33 @@ struct RunningLupinFileTests {
         #expect(first.terminationStatus == 0)
     }
 
+    @Test(arguments: ["/v1/status", "/v1/exchanges", "/v1/rules", "/v1/tokens"])
+    func `the admin socket of one that begins later answers nobody inside`(path: String) throws {
+        let place = try Place()
+        let rules = try #require(place.other).write("own.yaml", "lupin: 1\n")
+        let ask = """
+            import socket, sys
+            print("ready", flush=True); sys.stdin.readline()
+            s = socket.socket(socket.AF_UNIX); s.settimeout(10); s.connect("admin.sock")
+            s.sendall(b"GET \(path) HTTP/1.1\\r\\nHost: lupin\\r\\nConnection: close\\r\\n\\r\\n")
+            print(s.recv(100).split(b" ")[1].decode())
+            """
+        let words = ["exec", "--confine", "--rules", rules, "--log", "/dev/null", "--"]
+        let program = [SmallInternet.python, "-c", ask]
+        let command = Lupin.process(Lupin.path, words + program, in: place.path)
+        let (input, output) = (Pipe(), Pipe())
+        command.standardInput = input
+        command.standardOutput = output
+        try command.run()
+        let end = output.fileHandleForReading
+        #expect(try end.read(upToCount: 6) == Data("ready\n".utf8))
+        let running = try place.running("admin: {socket: WORK/admin.sock}")
+        try input.fileHandleForWriting.write(contentsOf: Data("go\n".utf8))
+        #expect(try end.readToEnd() == Data("403\n".utf8))
+        command.waitUntilExit()
+        withExtendedLifetime(running) {}
+    }
+
     /// Answers to the question that are no whole list, with `|` for NUL.
     private static let answers = ["", "other\n", "kept:/a|", "newer:/a|.|", "kept:a|.|", "kept|.|"]
 
