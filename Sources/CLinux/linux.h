@@ -16,7 +16,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -463,13 +462,10 @@ static inline int linux_name_thread(const char *_Nonnull name) { return prctl(15
 /// posix_spawn(3): the process leads a session of its own.
 static const int LINUX_SPAWN_SESSION = 0x80;
 
-// glibc 2.34, which the header shows only under _GNU_SOURCE.
-int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *_Nonnull, int);
-
-/// posix_spawn(3): closes all descriptors from a number on.
-static inline int linux_spawn_close_from(posix_spawn_file_actions_t *_Nonnull actions, int first) {
-    return posix_spawn_file_actions_addclosefrom_np(actions, first);
-}
+/// posix_spawn(3): closes all descriptors from a number on (glibc 2.34). Without <spawn.h>, whose
+/// types would count as this module's then.
+int linux_spawn_close_from(void *_Nonnull actions, int first)
+    __asm__("posix_spawn_file_actions_addclosefrom_np");
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
 

@@ -21,6 +21,7 @@ struct TokenConsistency {
                 }
                 checkPlainText(token, rule, entry)
                 checkTokenServer(token, rule, entry)
+                checkMove(token, rule, rules.map(\.rule), entry)
             }
             if rule.standInPlaces != .fields, named.isEmpty,
                 let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
@@ -53,6 +54,28 @@ struct TokenConsistency {
             "the rule \"\(rule.name)\" attaches the token \"\(token.name)\" to requests for itself",
             at: entry,
             hint: "exclude it: not: {host: \(source.url.origin.host.text)}"
+        )
+    }
+
+    /// E-AUTH: a step sends the requests to a host that doesn't get the token: each would be 502.
+    private func checkMove(
+        _ token: TokenDefinition,
+        _ rule: Rule,
+        _ rules: [Rule],
+        _ entry: YAMLNode.Entry
+    ) {
+        let moves = rule.steps.compactMap { step -> Host? in
+            if case .url(let url) = step { url.host } else { nil }
+        }
+        guard let host = moves.last, !token.hosts.contains(where: { $0.matches(host) }),
+            !rules.contains(where: { $0.tokenNames.contains(token.name) && $0.mayMatch(host) })
+        else { return }
+        context.warning(
+            .auth,
+            "the rule \"\(rule.name)\" sends its requests to \(host.text), which does not get the "
+                + "token \"\(token.name)\"",
+            at: entry,
+            hint: "write hosts: [\(host.text)] under the token, if it may go there"
         )
     }
 
@@ -107,6 +130,10 @@ struct TokenConsistency {
 }
 
 extension Rule {
+    fileprivate func mayMatch(_ host: Host) -> Bool {
+        matches.contains { $0.hosts?.contains { $0.matches(host) } ?? true }
+    }
+
     /// How many hosts its matches list.
     fileprivate var alternatives: Int { matches.reduce(1) { $0 + ($1.hosts?.count ?? 1) } }
 }

@@ -215,4 +215,26 @@ struct TokenErrorTests {
         let near = oauth2("url: \"http://127.0.0.1/\", \(Self.grant), \(Self.client)")
         #expect(tokenSection(near).errors.isEmpty)
     }
+
+    @Test(
+        arguments: [
+            ("[{match: a.test, request: [{auth: t}, {url: {host: b.test}}]}]", true),
+            ("[{match: a.test, request: [{url: {host: a.test}}, {auth: t}]}]", false),
+            ("[{match: \"*.test\", request: [{url: {host: b.test}}, {auth: t}]}]", false),
+            ("[{match: {}, request: [{url: {host: b.test}}, {auth: t}]}]", false),
+            (
+                "[{match: a.test, request: [{url: {host: b.test}}, {auth: t}]}, "
+                    + "{match: b.test, request: [{auth: t}]}]", false
+            ),
+            ("[{match: a.test, request: [{url: {path: /b}}, {auth: t}]}]", false),
+        ]
+    )
+    func `a step that sends a token where it does not go is told`(rules: String, isTold: Bool) {
+        for hosts in ["", ", hosts: [b.test]"] {
+            let token = "tokens: {t: {bearer: literal-token\(hosts)}}"
+            let warnings = decode("\(token)\nrules: \(rules)").warnings
+            let told = warnings.filter { $0.message.contains("does not get the token") }
+            #expect(told.count == (isTold && hosts.isEmpty ? 1 : 0), "\(warnings)")
+        }
+    }
 }

@@ -93,7 +93,8 @@ final class SmallInternet {
         set -e
         mount --bind hosts /etc/hosts
         home=$(getent passwd 0 | cut -d: -f6)
-        mkdir -p "$home/.local/state/lupin" 2>/dev/null || true
+        # Who is root in here only can't enter it.
+        mkdir -p "$home/.local/state/lupin" 2>/dev/null || mount -t tmpfs none "$home"
         for folder in "$home/.local/state/lupin" /run/user/0; do
           if [ -d "$folder" ]; then mount -t tmpfs none "$folder"; fi
         done
