@@ -95,7 +95,9 @@ final class UpstreamHTTP1: Upstream {
             }
             switch try receive() {
             case .bytes: continue
-            case .blocked, .full: return nil
+            case .blocked, .full:
+                channel.acknowledge()
+                return nil
             case .end:
                 throw LupinError(
                     responseHasBegun ? .httpResponseIncomplete : .connectionTerminated,
