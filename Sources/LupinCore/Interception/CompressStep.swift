@@ -170,7 +170,7 @@ extension Method {
 }
 
 extension StringProtocol {
-    fileprivate var trimmedOfBlanks: String {
+    var trimmedOfBlanks: String {
         let bytes = Array(utf8)
         return String(copying: bytes.span.extracting(bytes.span.trimmedRange))
     }
