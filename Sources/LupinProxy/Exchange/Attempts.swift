@@ -264,8 +264,8 @@ extension Exchange {
         }
     }
 
-    /// Decides on a final response, in Alamofire's order: credentials, redirects, validation,
-    /// retriers.
+    /// Decides on a final response: credentials, redirects, retriers, and validation of what is
+    /// left, as Alamofire's `validate()` with a `RetryPolicy` comes to.
     private func judge(
         _ obtained: inout ObtainedResponse,
         of attempt: Attempt
@@ -301,12 +301,20 @@ extension Exchange {
         decided: String?
     ) async throws(LupinError) -> Verdict {
         let mayRetry = decided == nil
-        if let verdict = try await validate(&obtained, attempt, mayRetry: mayRetry) {
-            return verdict
+        var reason = decided ?? ""
+        if mayRetry, let verdict = try await askRetriers(obtained, attempt) {
+            guard case .deliver(let refusal) = verdict else { return verdict }
+            reason = refusal
         }
-        if mayRetry, let verdict = try await askRetriers(obtained, attempt) { return verdict }
+        let verdict = try await validate(
+            &obtained,
+            attempt,
+            mayRetry: mayRetry,
+            delivered: reason
+        )
+        if let verdict { return verdict }
         try await holdBack(&obtained, attempt)
-        return .deliver(reason: decided ?? "")
+        return .deliver(reason: reason)
     }
 
     /// Holds back a response that refuses the credentials while others are fetched.
