@@ -25,18 +25,23 @@ enum Verdict {
 enum BegunAttempt {
     /// The request was sent.
     case sent(Attempt)
+    /// Its request is ready to be sent.
+    case ready(Attempt)
     case answered(Attempt, ParsedResponse)
     case failed(Attempt, LupinError)
 
     var attempt: Attempt {
         switch self {
-        case .sent(let attempt), .answered(let attempt, _), .failed(let attempt, _): attempt
+        case .ready(let attempt), .sent(let attempt), .answered(let attempt, _),
+            .failed(let attempt, _):
+            attempt
         }
     }
 
     /// The final response's head.
     fileprivate func response() async throws(LupinError) -> ParsedResponse {
         switch self {
+        case .ready(let attempt): try await attempt.run()
         case .sent(let attempt): try await attempt.goOn()
         case .answered(_, let response): response
         case .failed(_, let error): throw error
