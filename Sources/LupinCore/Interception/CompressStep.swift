@@ -165,7 +165,7 @@ extension Method {
     fileprivate var givesContentMeaning: Bool {
         switch self {
         case .get, .head, .delete, .trace, .connect: false
-        case .post, .put, .patch, .options, .other: true
+        case .post, .put, .patch, .options, .query, .other: true
         }
     }
 }
