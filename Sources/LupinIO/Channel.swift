@@ -33,6 +33,8 @@ package final class Channel {
     var isReset = false
     private var broken = false
     var readEnd = false
+    /// Bytes came since any were sent: the kernel may be delaying their acknowledgement.
+    var hasUnacknowledged = false
     var received: UInt64 = 0
     var sent: UInt64 = 0
 
@@ -198,6 +200,7 @@ package final class Channel {
         guard !buffer.isFull else { return .full }
         let (result, room) = buffer.fill(from: descriptor)
         if result > 0 {
+            hasUnacknowledged = true
             if buffer === input { received &+= UInt64(result) }
             // A short read emptied the socket: EPOLLRDHUP reports an end after it.
             if result < room && !hungUp { noteEmpty() }
@@ -296,6 +299,7 @@ package final class Channel {
             throw SystemError(code: Int32(-sent))
         }
         self.sent &+= UInt64(sent)
+        if !isBeginning { hasUnacknowledged = false }
         if sent < total { awaitRoom() }
         stagedSent += min(sent, waiting)
         if stagedSent == staged.count { returnStaged() }

@@ -159,6 +159,7 @@ extension Channel {
                 noteReset(count)
                 throw SystemError(code: Int32(-count))
             }
+            hasUnacknowledged = false
             if count < filtered.unsentCount { awaitRoom() }
             filtered.sent += count
             // If the peer never quite catches up, sent bytes would accumulate; drop them here.

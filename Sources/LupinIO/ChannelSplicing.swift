@@ -12,6 +12,7 @@ extension Channel {
         let moved = SystemCall.value { linux_splice(descriptor, pipe.writeEnd, wanted) }
         if moved > 0 {
             pipe.held += moved
+            hasUnacknowledged = true
             received &+= UInt64(moved)
             noteSpliced(moved)
             if moved == count { endGathering() }
@@ -47,6 +48,7 @@ extension Channel {
                 throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
             }
             pipe.held -= moved
+            hasUnacknowledged = false
             sent &+= UInt64(moved)
         }
         return true

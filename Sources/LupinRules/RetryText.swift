@@ -85,6 +85,7 @@ package enum RetryText {
             "none": "nothing is sent again",
             "safe": "holds where no rule says otherwise: what provably was not processed",
             "standard": "Alamofire's RetryPolicy, with a cap, jitter and a budget",
+            "alamofire": "Alamofire's RetryPolicy to the number",
             "connection-lost": "Alamofire's ConnectionLostRetryPolicy",
         ]
         var lines = ["  # Built in; what a policy leaves out is as in standard:"]

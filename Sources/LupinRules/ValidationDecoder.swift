@@ -5,7 +5,7 @@ import LupinCore
 extension DecodingContext {
     /// Decodes `validate:` of a rule; returns nil after reporting a problem.
     ///
-    /// An empty map demands nothing: so a later rule can cancel the demands of an earlier one.
+    /// `off` demands nothing: so a later rule can cancel the demands of an earlier one.
     func validation(_ node: YAMLNode) -> ValidationPolicy? {
         ValidationDecoder(context: self).policy(node)
     }
@@ -37,18 +37,31 @@ private struct ValidationDecoder {
     let context: DecodingContext
 
     func policy(_ node: YAMLNode) -> ValidationPolicy? {
-        guard case .map(let entries) = node.content else {
-            return wrongType(node, "a map", "{status: 200-399}")
+        guard case .map(let entries) = node.content else { return named(node) }
+        guard !entries.isEmpty else {
+            let message = "\"validate\" demands nothing"
+            return context.refuse(.range, message, at: node, hint: Self.hint)
         }
         var policy = ValidationPolicy()
         var isComplete = true
         for entry in entries where !decode(entry, into: &policy) { isComplete = false }
         guard isComplete else { return nil }
         if policy.isEmpty, let entry = entries.first {
-            let hint = "write {status: 200-399}, or {} for nothing"
-            return context.refuse(.range, "\"validate\" demands nothing", at: entry, hint: hint)
+            let message = "\"validate\" demands nothing"
+            return context.refuse(.range, message, at: entry, hint: Self.hint)
         }
         return policy
+    }
+
+    private static let hint = "write standard, {status: 200-399}, or off for nothing"
+
+    /// Decodes a policy that is a word.
+    private func named(_ node: YAMLNode) -> ValidationPolicy? {
+        switch node.scalarText {
+        case "standard": ValidationPolicy.standard
+        case "off": ValidationPolicy()
+        default: wrongType(node, "standard, off or a map", "standard or {status: 200-399}")
+        }
     }
 
     /// Decodes a key; returns false after reporting a problem.
@@ -193,12 +206,12 @@ private struct ValidationDecoder {
         }
         var demands: [ValidationPolicy.JSONDemand] = []
         for entry in entries {
-            let scalar = scalar(entry.value)
+            let values = values(entry.value)
             guard let pointer = JSONPointer(entry.key) else {
                 tellPointer(entry)
                 continue
             }
-            if let scalar { demands.append(.init(pointer: pointer, value: scalar)) }
+            if let values { demands.append(.init(pointer: pointer, values: values)) }
         }
         return demands.count == entries.count ? demands : nil
     }
@@ -209,6 +222,20 @@ private struct ValidationDecoder {
         let steps = path.split(separator: ".").joined(separator: "/")
         let hint = isRooted ? "~ is written ~0, and / in a name ~1" : "write /\(steps)"
         context.error(.type, "\"\(entry.key)\" is not a JSON pointer", at: entry, hint: hint)
+    }
+
+    /// Decodes a value, or several of which any is right: a list, or `{any: […]}`.
+    private func values(_ node: YAMLNode) -> [JSONScalar]? {
+        if case .map(let entries) = node.content, entries.count == 1, entries[0].key == "any" {
+            return values(listed: entries[0].value)
+        }
+        if case .list = node.content { return values(listed: node) }
+        return scalar(node).map { [$0] }
+    }
+
+    private func values(listed node: YAMLNode) -> [JSONScalar]? {
+        guard let items = items(node, "values", "{any: [true, \"true\"]}") else { return nil }
+        return context.all(items, scalar)
     }
 
     /// Decodes a plain `true`, `false`, `null` or number as JSON does; any other text, and every

@@ -36,6 +36,61 @@ struct ChannelTests {
         }
     }
 
+    @Test func `only bytes that nothing was sent behind are still to be acknowledged`() async throws
+    {
+        try await LoopFixture.run { fixture in
+            let (channel, peer) = try fixture.connectedPair()
+            defer { channel.close() }
+            #expect(!channel.isUnacknowledged)
+            try peer.send("one")
+            #expect(try channel.receive() == .bytes)
+            #expect(channel.isUnacknowledged)
+            _ = try channel.send(text: "answer")
+            #expect(!channel.isUnacknowledged)
+            try peer.send("two")
+            await fixture.settle()
+            #expect(try channel.receive() == .bytes)
+            channel.acknowledge()
+            #expect(!channel.isUnacknowledged)
+        }
+    }
+
+    @Test func `what came before a reset can be read once a write has failed`() async throws {
+        try await LoopFixture.run { fixture in
+            let (channel, peer) = try fixture.connectedPair()
+            defer { channel.close() }
+            #expect(try channel.receive() == .blocked)
+            try peer.send("no more")
+            peer.reset()
+            // No event has told of it yet.
+            #expect(throws: SystemError.self) { _ = try channel.send(text: "rest") }
+            #expect(try channel.receive() == .bytes)
+            #expect(channel.text == "no more")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a connection that was answered and reset at once was made`(isAnswered: Bool) async throws
+    {
+        try await LoopFixture.run { fixture in
+            let listener = try PlainListener()
+            let near = try PlainSocket.connect(to: listener.address)
+            let far = try listener.accept()
+            let channel = try Channel(
+                owning: near.surrender(),
+                on: fixture.loop,
+                isConnected: false
+            )
+            defer { channel.close() }
+            if isAnswered { try far.send("busy") }
+            far.reset()
+            await fixture.settle()
+            let isConnected = if case .success? = channel.connectResult() { true } else { false }
+            #expect(isConnected == isAnswered)
+            #expect(channel.text == (isAnswered ? "busy" : ""))
+        }
+    }
+
     @Test func `an end behind a short read is seen`() async throws {
         try await LoopFixture.run { fixture in
             let (channel, peer) = try fixture.connectedPair()

@@ -42,7 +42,7 @@ struct RetryDecoderTests {
               none: {limit: 0}
               safe:
                 limit: 1
-                methods: [DELETE, GET, HEAD, OPTIONS, PUT, TRACE]
+                methods: [DELETE, GET, HEAD, OPTIONS, PUT, QUERY, TRACE]
                 status: []
                 errors: [connect, refused-stream, goaway, stale-connection]
                 backoff: none
@@ -57,6 +57,21 @@ struct RetryDecoderTests {
             """
         #expect(errors(written).isEmpty)
         #expect(errors("retry:\n  none: {limit: 1}").contains("says something else"))
+    }
+
+    @Test func `Alamofire's policy is its numbers and nothing else`() throws {
+        let written = """
+            {use: standard, methods: [DELETE, GET, HEAD, OPTIONS, PUT, TRACE], \
+            backoff: {base: 2, scale: 500ms, max: 10m, jitter: none}, \
+            retry_after: {honour: false}, budget: none, circuit: off}
+            """
+        var policy = try #require(try rulePolicy(written))
+        policy.name = "alamofire"
+        #expect(try rulePolicy("alamofire") == policy)
+        let waits = (0..<10).map {
+            policy.backoff?.delay(retry: $0, previous: .zero, chance: .max)
+        }
+        #expect(waits == (0..<10).map { .milliseconds(500 << $0) })
     }
 
     @Test func `a rule takes a policy by its name, built in or defined`() throws {

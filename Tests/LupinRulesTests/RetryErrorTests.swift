@@ -30,7 +30,7 @@ struct RetryErrorTests {
         ("methods: [G T]", "2:23: \"G T\" is not a method  [E-TYPE]", "write GET"),
         (
             "methods: {a: b}", "2:22: expected a list, found a map  [E-TYPE]",
-            "write [DELETE, GET, HEAD, OPTIONS, PUT, TRACE]"
+            "write [DELETE, GET, HEAD, OPTIONS, PUT, QUERY, TRACE]"
         ),
         ("status: [399]", "2:22: status 399 is out of range  [E-RANGE]", "allowed: 400 to 599"),
         ("status: 600", "2:21: status 600 is out of range  [E-RANGE]", "allowed: 400 to 599"),
@@ -196,7 +196,7 @@ struct RetryErrorTests {
                 lupin.yaml:5:12: unknown retry policy "standart"  [E-NAME]
                     retry: standart
                            ^^^^^^^^  did you mean "standard"? defined: none, safe, standard, \
-                connection-lost, mine
+                alamofire, connection-lost, mine
                 """
         )
     }
@@ -220,7 +220,7 @@ struct RetryErrorTests {
         expectProblem(
             "rules: [{match: a.dev, retry: {use: nobody, limit: 1}}]",
             "2:37: unknown retry policy \"nobody\"  [E-NAME]",
-            "defined: none, safe, standard, connection-lost"
+            "defined: none, safe, standard, alamofire, connection-lost"
         )
         expectProblem(
             "rules: [{match: a.dev, retry: [standard]}]",

@@ -15,7 +15,8 @@ struct ValidationDecoderTests {
     }
 
     private func scalar(_ text: String) throws -> JSONScalar? {
-        try policy("{json: {/a: \(text)}}", environment: ["X": "1", "Y": "y"]).json.first?.value
+        try policy("{json: {/a: \(text)}}", environment: ["X": "1", "Y": "y"]).json.first?.values
+            .first
     }
 
     // MARK: What is read
@@ -33,7 +34,7 @@ struct ValidationDecoderTests {
         #expect(policy.headers.first?.values.map(\.source) == ["a*", "/b/"])
         #expect(policy.size == .init(min: 1, max: 10 << 20))
         #expect(policy.json.map(\.pointer.source) == ["/success", ""])
-        #expect(policy.json.map(\.value) == [.bool(true), .null])
+        #expect(policy.json.map(\.values) == [[.bool(true)], [.null]])
         #expect(policy.action == .retry)
     }
 
@@ -41,7 +42,8 @@ struct ValidationDecoderTests {
         let policy = try policy("{status: 200-399}")
         #expect(policy.contentType == nil && policy.headers.isEmpty && policy.size == nil)
         #expect(policy.json.isEmpty && policy.action == .fail)
-        #expect(try self.policy("{}").isEmpty)
+        #expect(try self.policy("off").isEmpty)
+        #expect(try self.policy("standard") == .standard)
         #expect(try self.policy("{size: {max: 0}}").size == .init(min: 0, max: 0))
         #expect(try self.policy("{size: {min: 1KiB}}").size == .init(min: 1024, max: nil))
     }
@@ -70,12 +72,19 @@ struct ValidationDecoderTests {
         #expect(try scalar("\"${env:X}\"") == .string("1"))
         let block = "rules:\n  - match: a.dev\n    validate:\n      json:\n        /a: ${env:X}"
         let rules = try configuration(block, environment: ["X": "1"]).rules.rules
-        #expect(rules.first?.validation?.json.first?.value == .string("1"))
+        #expect(rules.first?.validation?.json.first?.values == [.string("1")])
         #expect(try scalar("\"a${env:Y}\"") == .string("ay"))
     }
 
+    @Test(arguments: ["{any: [true, \"true\", 1]}", "[true, \"true\", 1]"])
+    func `of several values any is right`(text: String) throws {
+        let one = try #require(JSONNumber("1"))
+        let values = try policy("{json: {/a: \(text)}}").json.first?.values
+        #expect(values == [.bool(true), .string("true"), .number(one)])
+    }
+
     @Test func `a demand needs clear text, and none needs nothing`() throws {
-        for (text, expected) in [("{}", false), ("{status: 200}", true)] {
+        for (text, expected) in [("off", false), ("standard", true), ("{status: 200}", true)] {
             let body = "rules: [{match: a.dev, validate: \(text)}]"
             #expect(try configuration(body).rules.rules.first?.needsClearText == expected)
         }
@@ -84,10 +93,17 @@ struct ValidationDecoderTests {
     // MARK: What is refused
 
     @Test(arguments: [
-        ("off", "34: expected a map, found \"off\"  [E-TYPE]", "write {status: 200-399}"),
+        (
+            "true", "34: expected standard, off or a map, found \"true\"  [E-TYPE]",
+            "write standard or {status: 200-399}"
+        ),
+        (
+            "{}", "34: \"validate\" demands nothing  [E-RANGE]",
+            "write standard, {status: 200-399}, or off for nothing"
+        ),
         (
             "{then: log}", "35: \"validate\" demands nothing  [E-RANGE]",
-            "write {status: 200-399}, or {} for nothing"
+            "write standard, {status: 200-399}, or off for nothing"
         ),
         (
             "{stauts: 200}", "35: unknown key \"stauts\" in \"validate\"  [E-KEY]",
@@ -177,9 +193,14 @@ struct ValidationDecoderTests {
             "write true, or \"True\" for the string"
         ),
         (
-            "{json: {/a: [1]}}",
-            "46: expected a string, a number, true, false or null, found a list  [E-TYPE]",
+            "{json: {/a: [[1]]}}",
+            "47: expected a string, a number, true, false or null, found a list  [E-TYPE]",
             "write /a/b: 1"
+        ),
+        (
+            "{json: {/a: {any: []}}}",
+            "52: expected values, found an empty list  [E-TYPE]",
+            "write {any: [true, \"true\"]}"
         ),
         (
             "{json: {}}", "41: expected pointers and values, found a map  [E-TYPE]",

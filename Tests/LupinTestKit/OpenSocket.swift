@@ -21,6 +21,9 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     package var isLeft: Bool
     /// By which algorithm it sends, such as `bbr`.
     package var congestionControl: String
+    /// Whether the kernel acknowledges at once what comes next, as after TCP_QUICKACK; a connection
+    /// that answers what it gets is left by that.
+    package var acknowledgesAtOnce: Bool
     /// What tells it from a later socket with the same descriptor and port.
     package var inode: UInt64
     /// The kernel's number for the state of its connection.
@@ -79,6 +82,10 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         // Safety: getsockopt fills the integer it is given.
         unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length)
         self.isListening = isListening != 0
+        var isQuick: Int32 = 0
+        // Safety: getsockopt fills the integer it is given.
+        unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, &isQuick, &length)
+        acknowledgesAtOnce = isQuick != 0
         var state: UInt8 = 0
         length = 1
         // Safety: getsockopt fills the byte it is given, the first of `tcp_info`.

@@ -94,6 +94,28 @@ struct StaleConnectionTests {
         }
     }
 
+    @Test func `one that its origin is about to close by its own word is not used`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(clock: clock) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            func exchange(over connection: OriginConnection) throws {
+                try connection.request()
+                try connection.reply(200, "Keep-Alive: timeout=1")
+                #expect(try client.response().status == 200)
+            }
+            try client.send("POST", origin.url(), body: "one")
+            let first = try origin.accept()
+            try exchange(over: first)
+            try clock.advance(by: .milliseconds(700))
+            try client.send("POST", origin.url(), body: "two")
+            try exchange(over: first)
+            try clock.advance(by: .milliseconds(800))
+            try client.send("POST", origin.url(), body: "three")
+            try exchange(over: try origin.accept())
+        }
+    }
+
     @Test(arguments: ["GET", "POST"])
     func `a connection that was closed already is not used`(method: String) async throws {
         try await ProxyFixture.run { proxy in

@@ -142,7 +142,7 @@ package struct CachePreview: Sendable {
     }
 
     private var unsafeLine: [String] {
-        Invalidation.isSafe(method) || method == .connect
+        method.isSafe || method == .connect
             ? [] : ["if it succeeds, what is stored under its URL is out of date"]
     }
 

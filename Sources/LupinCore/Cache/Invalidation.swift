@@ -14,18 +14,6 @@ package struct InvalidatedTarget: Sendable, Hashable {
 
 /// The URLs that a response to an unsafe request invalidates.
 package enum Invalidation {
-    /// Registered safe methods that RFC 9110 does not define.
-    private static let otherSafeMethods = ["PROPFIND", "REPORT", "SEARCH", "QUERY"]
-
-    /// Whether a method is known to be safe (RFC 9110 §9.2.1).
-    package static func isSafe(_ method: Method) -> Bool {
-        switch method {
-        case .get, .head, .options, .trace: true
-        case .post, .put, .delete, .connect, .patch: false
-        case .other(let token): otherSafeMethods.contains(token)
-        }
-    }
-
     /// The invalidated URLs, each once: those of the request, and those that Location and
     /// Content-Location name at the same origin.
     ///
@@ -39,7 +27,7 @@ package enum Invalidation {
         method: Method,
         response: ResponseHead
     ) -> [InvalidatedTarget] {
-        guard !isSafe(method), method != .connect, (200...399).contains(response.status) else {
+        guard !method.isSafe, method != .connect, (200...399).contains(response.status) else {
             return []
         }
         var found: [InvalidatedTarget] = []

@@ -45,6 +45,8 @@ package enum BodyEditProblem: Error, Sendable, Equatable {
     /// A part of a representation (206), or a body without an end.
     case partial
     case stream(type: String)
+    /// `Incremental: ?1` (RFC 10036 §3).
+    case incremental
     case coding(String)
     case damaged(String)
     /// The thread for bodies has too much to do.
@@ -60,6 +62,7 @@ package enum BodyEditProblem: Error, Sendable, Equatable {
         case .noPlace(let pointer): "\(pointer) leads through a value that is no object"
         case .partial: "the body is a part only"
         case .stream(let type): "a body of \(type) has no end to wait for"
+        case .incremental: "Incremental asks for the body piece by piece"
         case .coding(let name): "the body is coded with \(name), which lupin can't undo"
         case .damaged(let reason): "the body can't be decoded: \(reason)"
         case .busy: "lupin has too many bodies to edit"
@@ -116,5 +119,29 @@ package struct BodyPattern: Sendable, Equatable {
         let text = Array(source.utf8)
         guard !text.isEmpty, let range = body.firstRange(of: text, from: from) else { return nil }
         return [range]
+    }
+}
+
+extension FieldSection {
+    /// Why a body with these fields has to pass piece by piece, and can't be waited for.
+    package var reasonToStream: BodyEditProblem? {
+        let type = (value(of: "Content-Type") ?? "").prefix { $0 != ";" }.trimmedOfBlanks
+            .lowercased()
+        if Self.streams.contains(type) || type.hasPrefix("application/grpc") {
+            return .stream(type: type)
+        }
+        return isIncremental ? .incremental : nil
+    }
+
+    private static let streams: Set = [
+        "text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson",
+        "application/ndjson", "application/jsonl", "application/json-seq",
+    ]
+
+    /// Whether `Incremental` is true: a Boolean of RFC 9651, whose parameters say nothing here.
+    private var isIncremental: Bool {
+        let values = values(of: "Incremental")
+        guard values.count == 1, let value = values.first else { return false }
+        return value.prefix { $0 != ";" }.trimmedOfBlanks == "?1"
     }
 }

@@ -92,11 +92,12 @@ extension CompressStep {
     }
 
     /// Whether a response refuses the compression (RFC 9110 §15.5.16): 415 with an Accept-Encoding
-    /// in which the coding is missing or has weight 0.
+    /// in which the coding is missing or has weight 0, or 411, which the length would have avoided.
     ///
     /// Without that field a 415 is about the media type. The request may be repeated without
     /// compression, and the origin be remembered as one that refuses it.
     package func isRefusal(status: UInt16, fields: FieldSection) -> Bool {
+        if status == 411 { return true }
         guard status == 415, fields.first(.acceptEncoding) != nil else { return false }
         var own: Bool?
         var any: Bool?
@@ -164,13 +165,13 @@ extension Method {
     fileprivate var givesContentMeaning: Bool {
         switch self {
         case .get, .head, .delete, .trace, .connect: false
-        case .post, .put, .patch, .options, .other: true
+        case .post, .put, .patch, .options, .query, .other: true
         }
     }
 }
 
 extension StringProtocol {
-    fileprivate var trimmedOfBlanks: String {
+    var trimmedOfBlanks: String {
         let bytes = Array(utf8)
         return String(copying: bytes.span.extracting(bytes.span.trimmedRange))
     }

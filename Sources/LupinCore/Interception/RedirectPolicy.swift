@@ -26,13 +26,21 @@ package struct RedirectPolicy: Sendable, Equatable {
         }
     }
 
-    /// The form of a request in `visited`: its method and URL.
-    package static func visit(_ request: RequestHead, to origin: Origin) -> String {
+    /// The form of a request in `visited`: its method and URL, and the cookies that it was sent
+    /// with if a jar keeps them.
+    package static func visit(
+        _ request: RequestHead,
+        to origin: Origin,
+        cookies: String = ""
+    ) -> String {
         let path = request.pathText
         // An absolute target may have a query without a path, which means `/` (RFC 9110 §4.2.3).
         let root = path.hasPrefix("?") ? "/" : ""
         return "\(request.method.token) \(origin.scheme.name)://\(origin.authority)\(root)\(path)"
+            + with(cookies)
     }
+
+    private static func with(_ cookies: String) -> String { cookies.isEmpty ? "" : " \(cookies)" }
 
     /// Decides about a response; the first reason against following it wins.
     ///
@@ -43,6 +51,8 @@ package struct RedirectPolicy: Sendable, Equatable {
     ///   - visited: The requests before this one, oldest first, each in the form of `visit`.
     ///   - isBodyReplayable: Whether every byte of the request's body can be sent again; true
     ///     without a body.
+    ///   - sentCookies: The cookies of the request, if a jar keeps those of responses.
+    ///   - cookies: The cookies that the next request would be sent with, if a jar keeps them.
     ///   - secretFields: Additional fields that are not sent to another origin: those that rules
     ///     attached as credentials.
     /// - Returns: The next request, or the reason for which the client gets the response.
@@ -52,6 +62,8 @@ package struct RedirectPolicy: Sendable, Equatable {
         origin: Origin,
         visited: [String],
         isBodyReplayable: Bool,
+        sentCookies: String = "",
+        cookies: (RedirectTarget) -> String = { _ in "" },
         secretFields: [String] = []
     ) -> RedirectDecision {
         do throws(Delivery) {
@@ -71,14 +83,16 @@ package struct RedirectPolicy: Sendable, Equatable {
             guard target.dropsBody || isBodyReplayable else {
                 throw Delivery("the request body was not kept")
             }
-            let current = Self.visit(request, to: origin)
-            guard target.visit != current, !visited.contains(target.visit) else {
+            target.choose(dropped: crossOrigin, secretFields, of: request.fields)
+            // A site that sets a cookie and leads back means another request.
+            let next = target.visit + Self.with(cookies(target))
+            let current = Self.visit(request, to: origin, cookies: sentCookies)
+            guard next != current, !visited.contains(next) else {
                 throw Delivery("it leads in a circle")
             }
             guard visited.count < maxCount else {
                 throw Delivery("the maximum of \(maxCount) is reached")
             }
-            target.choose(dropped: crossOrigin, secretFields, of: request.fields)
             return .follow(target)
         } catch {
             return .deliver(reason: error.reason)

@@ -82,7 +82,7 @@ package struct RetryPreview: Sendable {
         }
         switch head.method {
         case .get, .head, .delete, .options, .trace, .connect: return .none
-        case .post, .put, .patch, .other: return .unknown
+        case .post, .put, .patch, .query, .other: return .unknown
         }
     }
 

@@ -43,14 +43,14 @@ package struct ValidationPolicy: Sendable, Equatable {
         }
     }
 
-    /// A value that the body must contain.
+    /// A value that the body must contain: any one of several.
     package struct JSONDemand: Sendable, Equatable {
         package var pointer: JSONPointer
-        package var value: JSONScalar
+        package var values: [JSONScalar]
 
-        package init(pointer: JSONPointer, value: JSONScalar) {
+        package init(pointer: JSONPointer, values: [JSONScalar]) {
             self.pointer = pointer
-            self.value = value
+            self.values = values
         }
     }
 
@@ -67,6 +67,14 @@ package struct ValidationPolicy: Sendable, Equatable {
     package var action = Action.fail
 
     package init() {}
+
+    /// Alamofire's `validate()`: 200 to 299, and a type that the request accepts.
+    package static let standard: ValidationPolicy = {
+        var policy = ValidationPolicy()
+        policy.status = StatusSet([200...299])
+        policy.contentType = .accept
+        return policy
+    }()
 
     /// Whether there are no conditions.
     package var isEmpty: Bool {
@@ -134,9 +142,13 @@ extension ValidationPolicy {
                 : "\(demand.name) is missing"
             return ValidationFailure(condition: .header, sentence: sentence)
         }
+        guard !head.hasNoBody(answering: request) else { return nil }
         let length = isBodyEmpty == true ? 0 : contentLength
-        guard let length, !head.hasNoBody(answering: request) else { return nil }
-        return check(received: length, isComplete: true, head: head, request: request)
+        if let length {
+            let failure = check(received: length, isComplete: true, head: head, request: request)
+            if failure != nil { return failure }
+        }
+        return needsBody ? head.reasonNotToWait(forBodyOf: length) : nil
     }
 
     private func problem(withContentTypeOf head: ResponseHead, _ request: RequestHead) -> String? {
@@ -190,12 +202,11 @@ extension ValidationPolicy {
     /// An empty, partial or invalid body fails.
     package func check(body: Span<UInt8>, head: ResponseHead) -> ValidationFailure? {
         guard needsBody else { return nil }
-        if head.status == 206 { return .unreadable("the body is only a part (206)") }
         if body.isEmpty { return .unreadable("the body is empty") }
         guard let findings = JSONScanner.find(json.map(\.pointer), in: body) else {
             return .unreadable("the body is not JSON")
         }
-        for (demand, found) in zip(json, findings) where !found.equals(demand.value, in: body) {
+        for (demand, found) in zip(json, findings) where !demand.isMet(by: found, in: body) {
             let sentence = demand.sentence(about: found)
             return ValidationFailure(condition: .json, sentence: sentence)
         }
@@ -216,17 +227,24 @@ extension ValidationFailure {
 }
 
 extension ValidationPolicy.JSONDemand {
+    fileprivate func isMet(by found: JSONFinding, in body: Span<UInt8>) -> Bool {
+        for value in values where found.equals(value, in: body) { return true }
+        return false
+    }
+
     /// Describes a mismatch without revealing more of the body than the kind of the value.
     fileprivate func sentence(about found: JSONFinding) -> String {
         let place = pointer.source.isEmpty ? "the body" : pointer.source
-        let isSameKind =
+        let isSameKind = values.contains { value in
             switch (found, value) {
             case (.string, .string), (.number, .number): true
             default: false
             }
+        }
+        let expected = values.map(\.sentence).joined(separator: " or ")
         if found == .missing { return "\(place) is missing" }
-        if isSameKind { return "\(place) is \(found.kindText) other than \(value.sentence)" }
-        return "\(place) is \(found.kindText), and \(value.sentence) is expected"
+        if isSameKind { return "\(place) is \(found.kindText) other than \(expected)" }
+        return "\(place) is \(found.kindText), and \(expected) is expected"
     }
 }
 
@@ -247,6 +265,15 @@ extension ResponseHead {
     /// Whether the method or the status excludes a body (RFC 9110 §6.4.1).
     fileprivate func hasNoBody(answering request: RequestHead) -> Bool {
         request.method == .head || status == 204 || status == 205 || status == 304
+    }
+
+    /// Why no value is looked for in the body, as far as the head says: it is not one JSON text, or
+    /// it may come for hours.
+    fileprivate func reasonNotToWait(forBodyOf length: UInt64?) -> ValidationFailure? {
+        if status == 206 { return .unreadable("the body is only a part (206)") }
+        if let length, length > UInt64(ValidationPolicy.inspectedBytesMax) { return .tooLong }
+        guard let stream = fields.reasonToStream else { return nil }
+        return .unreadable(stream.reason)
     }
 
     /// nil when Content-Type is missing, invalid, or repeated with different values.

@@ -4,8 +4,8 @@
 ///
 /// Methods are case-sensitive; an unknown one keeps its token.
 public enum Method: Hashable, Sendable {
-    case get, head, post, put, delete, connect, options, trace, patch
-    /// A token that RFC 9110 does not define, such as `PROPFIND`.
+    case get, head, post, put, delete, connect, options, trace, patch, query
+    /// Any other token, such as `PROPFIND`.
     case other(String)
 
     /// Makes the method with the token `token`.
@@ -20,6 +20,7 @@ public enum Method: Hashable, Sendable {
         case "OPTIONS": self = .options
         case "TRACE": self = .trace
         case "PATCH": self = .patch
+        case "QUERY": self = .query
         default: self = .other(token)
         }
     }
@@ -36,6 +37,7 @@ public enum Method: Hashable, Sendable {
         case .options: "OPTIONS"
         case .trace: "TRACE"
         case .patch: "PATCH"
+        case .query: "QUERY"
         case .other(let token): token
         }
     }
@@ -46,20 +48,38 @@ public enum Method: Hashable, Sendable {
         switch self {
         case .trace: true
         case .other(let token): ["TRACE", "TRACK"].contains(token.uppercased())
-        case .get, .head, .post, .put, .delete, .connect, .options, .patch: false
+        case .get, .head, .post, .put, .delete, .connect, .options, .patch, .query: false
+        }
+    }
+
+    /// Whether it asks for no change of the resource (RFC 9110 §9.2.1), as far as is known.
+    package var isSafe: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .query: true
+        case .post, .put, .delete, .connect, .patch: false
+        // Of WebDAV and its extensions.
+        case .other(let token): ["PROPFIND", "REPORT", "SEARCH"].contains(token)
         }
     }
 
     /// Whether two identical requests have the effect of one (RFC 9110 §9.2.2).
     public var isIdempotent: Bool {
         switch self {
-        case .get, .head, .put, .delete, .options, .trace: true
+        case .get, .head, .put, .delete, .options, .trace, .query: true
         case .post, .connect, .patch, .other: false
         }
     }
 
-    /// The methods that RFC 9110 §9.3 and RFC 5789 define.
+    /// Whether its requests usually have content (RFC 9110 §8.6): an empty one is announced.
+    package var anticipatesContent: Bool {
+        switch self {
+        case .post, .put, .patch, .query: true
+        case .get, .head, .delete, .connect, .options, .trace, .other: false
+        }
+    }
+
+    /// The methods that RFC 9110 §9.3, RFC 5789 and RFC 10008 define.
     public static let defined: [Method] = [
-        .get, .head, .post, .put, .delete, .connect, .options, .trace, .patch,
+        .get, .head, .post, .put, .delete, .connect, .options, .trace, .patch, .query,
     ]
 }

@@ -40,8 +40,18 @@ package enum RetryAfterField {
     }
 
     /// Parses `1*DIGIT`; numbers above a trillion count as a trillion.
+    ///
+    /// Some servers send a fraction, which RFC 9110 has no room for: the wait ends with the second
+    /// in which it would have.
     private static func seconds(_ value: Span<UInt8>) -> Int64? {
+        let point = value.place(of: 0x2E)
         // Bounded: by a trillion.
-        NumberReader.saturated(value, at: 1_000_000_000_000).map { Int64($0) }
+        let whole = NumberReader.saturated(value.extracting(first: point), at: 1_000_000_000_000)
+            .map { Int64($0) }
+        guard let whole, point < value.count else { return whole }
+        let fraction = value.extracting((point + 1)..<value.count)
+        guard let part = NumberReader.saturated(fraction, at: 1) else { return nil }
+        // Bounded: by a trillion and one.
+        return part > 0 ? whole + 1 : whole
     }
 }

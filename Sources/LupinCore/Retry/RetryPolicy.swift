@@ -97,9 +97,9 @@ package struct RetryPolicy: Sendable, Equatable {
     /// A policy with the values of `standard`, which are Alamofire's plus cap and jitter.
     package init(name: String) { self.name = name }
 
-    /// The methods that are idempotent (RFC 9110 §9.2.2).
+    /// The methods that are idempotent (RFC 9110 §9.2.2, RFC 10008 §2).
     package static let idempotentMethods: Set<Method> = [
-        .delete, .get, .head, .options, .put, .trace,
+        .delete, .get, .head, .options, .put, .query, .trace,
     ]
     /// Alamofire's `defaultRetryableHTTPStatusCodes`.
     package static let defaultStatus: Set<UInt16> = [408, 500, 502, 503, 504]
@@ -132,6 +132,19 @@ package struct RetryPolicy: Sendable, Equatable {
         return policy
     }()
 
+    /// Alamofire's `RetryPolicy` to the number: what `standard` adds to it is not there.
+    package static let alamofire: RetryPolicy = {
+        var policy = RetryPolicy(name: "alamofire")
+        policy.methods = [.delete, .get, .head, .options, .put, .trace]
+        policy.backoff?.jitter = .none
+        // It knows no longest wait: this is more than ten retries reach.
+        policy.backoff?.max = .seconds(600)
+        policy.retryAfter.isHonoured = false
+        policy.budget = nil
+        policy.circuit = nil
+        return policy
+    }()
+
     /// Alamofire's `ConnectionLostRetryPolicy`.
     package static let connectionLost: RetryPolicy = {
         var policy = RetryPolicy(name: "connection-lost")
@@ -141,5 +154,5 @@ package struct RetryPolicy: Sendable, Equatable {
     }()
 
     /// The policies that need no definition.
-    package static let builtIn = [none, safe, standard, connectionLost]
+    package static let builtIn = [none, safe, standard, alamofire, connectionLost]
 }

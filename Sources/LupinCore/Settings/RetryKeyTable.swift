@@ -9,7 +9,7 @@ package enum RetryKeyTable {
         .special(
             .methods,
             .list("methods"),
-            "[DELETE, GET, HEAD, OPTIONS, PUT, TRACE]",
+            "[DELETE, GET, HEAD, OPTIONS, PUT, QUERY, TRACE]",
             "that are sent again once bytes of them were sent; before that any method is"
         ),
         .special(

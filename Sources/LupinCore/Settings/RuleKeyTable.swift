@@ -124,8 +124,8 @@ extension RuleKey {
         case .validate:
             (
                 "{status: 200-399, content_type: accept, then: fail}",
-                "what a good response is: status, content_type, header, size, json; "
-                    + "then fail, retry or log"
+                "what a good response is: standard, off, or status, content_type, header, size, "
+                    + "json; then fail, retry or log"
             )
         case .respond:
             (

@@ -374,7 +374,7 @@ extension SettingsTable {
             .retry,
             .map("names and retry policies"),
             "{}",
-            "your own policies beside none, safe, standard and connection-lost"
+            "your own policies beside none, safe, standard, alamofire and connection-lost"
         ),
         .special(
             .trust,

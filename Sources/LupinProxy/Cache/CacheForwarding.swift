@@ -195,7 +195,7 @@ extension Exchange {
     /// Invalidates the responses of URLs that a successful unsafe method changed (RFC 9111 §4.4):
     /// of the client's URL and of the one that steps made of it.
     private func invalidate(by head: ResponseHead, _ use: CacheUse) {
-        guard !Invalidation.isSafe(request.method) else { return }
+        guard !request.method.isSafe else { return }
         var targets = [
             InvalidatedTarget(origin: use.base.origin, pathAndQuery: use.base.head.pathText)
         ]

@@ -106,7 +106,9 @@ final class DownstreamHTTP1: Downstream {
             if !input.isEmpty, let isThere = HTTP2Preface.isThere(input.bytes) { return isThere }
             switch try receive() {
             case .bytes: continue
-            case .blocked: return nil
+            case .blocked:
+                channel.acknowledge()
+                return nil
             // The parser reports it.
             case .end, .full: return false
             }
@@ -139,7 +141,9 @@ final class DownstreamHTTP1: Downstream {
             }
             switch try receive() {
             case .bytes: continue
-            case .blocked, .full: return nil
+            case .blocked, .full:
+                channel.acknowledge()
+                return nil
             case .end:
                 if parser.hasBegun { throw .clientGone }
                 hasEnded = true

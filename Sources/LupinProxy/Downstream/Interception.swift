@@ -191,7 +191,7 @@ extension DownstreamConnection {
             case .bytes: continue
             case .full: return .unknown
             case .end: return .gone
-            case .blocked: break
+            case .blocked: channel.acknowledge()
             }
             if resources.isDraining, !hasBegun { return .gone }
             let woken = await slot.park(

@@ -111,8 +111,13 @@ extension Exchange {
         return try directed(adapted, from: target, by: clientHop)
     }
 
-    /// The same request with credentials, without a wait; nil when a credential needs one.
-    func adaptAtOnce(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
+    /// The same request without a wait; nil when a credential needs one.
+    ///
+    /// With `signs` it has its credentials.
+    func adaptAtOnce(
+        for target: KnownTarget,
+        signs: Bool
+    ) throws(LupinError) -> AdaptedRequest? {
         let clientHop = try nextHop(to: target)
         let original = request
         markHopByHop(for: clientHop)
@@ -131,7 +136,7 @@ extension Exchange {
         attachCookies(to: &adapted)
         noteSteps(of: adapted)
         let way = try directed(consume adapted, from: target, by: clientHop)
-        guard let authentication else { return way }
+        guard signs, let authentication else { return way }
         do throws(LupinError) {
             let signed = try authentication.adaptAtHand(way.request, texts: texts)
             guard let signed else { return nil }

@@ -67,13 +67,17 @@ extension Exchange {
         if plan?.caching == nil, goesAsItCame, isDirect(to: known) {
             markHopByHop(for: known.directHop)
             if wishes.upgrade != nil { return .upgrade }
-            return try send(try attempt(.asItCame(known), because: .first), to: known)
+            try send(try attempt(.asItCame(known), because: .first), to: known)
+            return nil
         }
+        let planned = plan?.caching
         let plain = try unadapted(for: known)
-        let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
+        // A look-up needs no credentials, and a task attaches them.
+        let adapted =
+            if let plain { plain } else { try adaptAtOnce(for: known, signs: planned == nil) }
         guard let adapted else { return .credential }
-        if wishes.upgrade != nil { return .upgrade }
-        if let plan, let planned = plan.caching {
+        if let planned {
+            if wishes.upgrade != nil { return .upgrade }
             guard let use = useAtOnce(planned, adapted) else { return .store }
             if try serveFromMemory(use) { return nil }
             // A task gives credentials to a request that has none yet.
@@ -82,7 +86,8 @@ extension Exchange {
             return nil
         }
         if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
-        return try send(try attempt(.adapted(adapted), because: .first), to: known)
+        try send(try attempt(.adapted(adapted), because: .first), to: known)
+        return nil
     }
 
     /// Serves a stored response that is fresh and in memory.
@@ -93,12 +98,15 @@ extension Exchange {
         return true
     }
 
-    private func send(
-        _ attempt: Attempt,
-        to known: KnownTarget
-    ) throws(LupinError) -> TaskCause? {
-        guard let upstream = attempt.connectAtOnce() else { return .connection }
+    private func send(_ attempt: Attempt, to known: KnownTarget) throws(LupinError) {
+        let isUpgrade = wishes.upgrade != nil
         note(.adapted(attempt.adapted))
+        guard !isUpgrade, let upstream = attempt.connectAtOnce() else {
+            // The same attempt: adapters run once for it.
+            let cause = isUpgrade ? TaskCause.upgrade : .connection
+            callTask(from: .attempt(.ready(attempt), known), because: cause)
+            return
+        }
         underWay = (attempt, known)
         resources.attend()
         do throws(LupinError) {
@@ -109,7 +117,6 @@ extension Exchange {
             let failure = attempt.failure(error, on: upstream)
             callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)
         }
-        return nil
     }
 
     /// Continues after bytes came, or can be sent.

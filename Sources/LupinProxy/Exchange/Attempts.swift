@@ -25,18 +25,23 @@ enum Verdict {
 enum BegunAttempt {
     /// The request was sent.
     case sent(Attempt)
+    /// Its request is ready to be sent.
+    case ready(Attempt)
     case answered(Attempt, ParsedResponse)
     case failed(Attempt, LupinError)
 
     var attempt: Attempt {
         switch self {
-        case .sent(let attempt), .answered(let attempt, _), .failed(let attempt, _): attempt
+        case .ready(let attempt), .sent(let attempt), .answered(let attempt, _),
+            .failed(let attempt, _):
+            attempt
         }
     }
 
     /// The final response's head.
     fileprivate func response() async throws(LupinError) -> ParsedResponse {
         switch self {
+        case .ready(let attempt): try await attempt.run()
         case .sent(let attempt): try await attempt.goOn()
         case .answered(_, let response): response
         case .failed(_, let error): throw error
@@ -264,8 +269,8 @@ extension Exchange {
         }
     }
 
-    /// Decides on a final response, in Alamofire's order: credentials, redirects, validation,
-    /// retriers.
+    /// Decides on a final response: credentials, redirects, retriers, and validation of what is
+    /// left, as Alamofire's `validate()` with a `RetryPolicy` comes to.
     private func judge(
         _ obtained: inout ObtainedResponse,
         of attempt: Attempt
@@ -301,12 +306,20 @@ extension Exchange {
         decided: String?
     ) async throws(LupinError) -> Verdict {
         let mayRetry = decided == nil
-        if let verdict = try await validate(&obtained, attempt, mayRetry: mayRetry) {
-            return verdict
+        var reason = decided ?? ""
+        if mayRetry, let verdict = try await askRetriers(obtained, attempt) {
+            guard case .deliver(let refusal) = verdict else { return verdict }
+            reason = refusal
         }
-        if mayRetry, let verdict = try await askRetriers(obtained, attempt) { return verdict }
+        let verdict = try await validate(
+            &obtained,
+            attempt,
+            mayRetry: mayRetry,
+            delivered: reason
+        )
+        if let verdict { return verdict }
         try await holdBack(&obtained, attempt)
-        return .deliver(reason: decided ?? "")
+        return .deliver(reason: reason)
     }
 
     /// Holds back a response that refuses the credentials while others are fetched.

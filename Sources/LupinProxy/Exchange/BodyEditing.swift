@@ -33,12 +33,7 @@ struct BodyEditing: Sendable {
     /// Why no body with these properties is waited for; nil where it is.
     static func problem(_ fields: FieldSection, length: UInt64?) -> BodyEditProblem? {
         if let length, length > UInt64(BodyEdit.bytesMax) { return .tooLong }
-        let type = (fields.value(of: "Content-Type") ?? "").prefix { $0 != ";" }.lowercased()
-        if type == "text/event-stream" || type == "multipart/x-mixed-replace"
-            || type.hasPrefix("application/grpc")
-        {
-            return .stream(type: type)
-        }
+        if let stream = fields.reasonToStream { return stream }
         return fields.contentCodings.first { DecodableCoding($0) == nil }
             .map { .coding(String($0.prefix(40))) }
     }

@@ -17,12 +17,20 @@ extension Exchange {
         var sent = request
         sent.pathAndQuery = sent.fields.store(attempt.adapted.head.pathText)
         let origin = attempt.origin
+        let sentCookies = jarredCookies(of: attempt.adapted.head)
         let decision = policy.decide(
             response: response.head,
             request: sent,
             origin: origin,
             visited: visited,
             isBodyReplayable: framing.isEmpty || attempt.isReplayable,
+            sentCookies: sentCookies,
+            cookies: { target in
+                var next = UpstreamRequest(head: request, origin: target.origin)
+                target.apply(to: &next.head)
+                attachCookies(to: &next)
+                return jarredCookies(of: next.head)
+            },
             secretFields: authentication?.fieldNames ?? []
         )
         switch decision {
@@ -39,12 +47,17 @@ extension Exchange {
                 }
                 next = changed
             }
-            visited.append(RedirectPolicy.visit(sent, to: origin))
+            visited.append(RedirectPolicy.visit(sent, to: origin, cookies: sentCookies))
             let leaving = RedirectRecord(status: response.status, location: target.url)
             record.redirects = record.redirects + [leaving]
             let leg = Leg(head: next.head, origin: next.origin, dropsBody: target.dropsBody)
             return .follow(leg, reason: "\(response.status) to \(target.url)")
         }
+    }
+
+    /// The cookies of a request; empty without a jar, since then no response changes them.
+    private func jarredCookies(of head: RequestHead) -> String {
+        plan?.cookieJar == nil ? "" : head.fields.values(of: "Cookie").joined(separator: "; ")
     }
 
     /// Makes a relative Location absolute: it refers to the URL that was requested last, which the

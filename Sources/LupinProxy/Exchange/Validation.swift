@@ -7,19 +7,27 @@ import LupinWire
 extension Exchange {
     /// Checks a response; a failed one is refused, retried or only noted.
     ///
-    /// If values of the body are checked, it is held back, up to the limit of inspection. Without
-    /// `mayRetry` a response that would be retried is refused.
+    /// If values of the body are checked, it is held back, up to the limit of inspection, unless a
+    /// failure is only noted. Without `mayRetry` a response that would be retried is refused.
+    ///
+    /// `delivered` is why it would be delivered, if there is a reason.
     func validate(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt,
-        mayRetry: Bool
+        mayRetry: Bool,
+        delivered: String
     ) async throws(LupinError) -> Verdict? {
         guard let policy = plan?.validation else { return nil }
         let response = obtained.response
         let sent = attempt.adapted.head
         var failure = policy.check(response, to: sent)
         var note = policy.reasonNotToAsk(response.head, request: sent) ?? ""
-        if failure == nil, note.isEmpty, policy.needsBody || policy.size != nil {
+        let isOpen = policy.needsBody || (policy.size != nil && response.framing.knownLength == nil)
+        if failure == nil, note.isEmpty, isOpen {
+            if policy.action == .log {
+                watch(&obtained, to: sent, by: policy)
+                return nil
+            }
             let whole = try await body(of: &obtained, for: policy)
             (failure, note) = check(whole, of: response.head, sent, by: policy)
         }
@@ -34,7 +42,7 @@ extension Exchange {
         )
         let action: ValidationPolicy.Action =
             policy.action == .retry && !mayRetry ? .fail : policy.action
-        return try await decide(failure, action, obtained, attempt)
+        return try await decide(failure, action, obtained, attempt, delivered)
     }
 
     /// Whether the head of a response passes `validate:`.
@@ -43,6 +51,32 @@ extension Exchange {
         guard policy.check(response, to: attempt.adapted.head) == nil else { return false }
         record.validation = ValidationRecord()
         return true
+    }
+
+    /// Leaves the check of the body to its end, when the client has it.
+    private func watch(
+        _ obtained: inout ObtainedResponse,
+        to sent: RequestHead,
+        by policy: ValidationPolicy
+    ) {
+        record.validation = ValidationRecord(note: "the body was not checked: it broke off")
+        let head = obtained.response.head
+        let body = WatchedBody(obtained.body, bytesMax: ValidationPolicy.inspectedBytesMax) {
+            [weak self] whole, received in
+            guard let self else { return }
+            let size = policy.check(
+                received: received,
+                isComplete: true,
+                head: head,
+                request: sent
+            )
+            let failure = size ?? check(whole, of: head, sent, by: policy).failure
+            record.validation = ValidationRecord(
+                condition: failure?.sentence,
+                action: failure == nil ? nil : policy.action
+            )
+        }
+        obtained = ObtainedResponse(response: obtained.response, body: body)
     }
 
     /// The body, held back; nil when it is too long, or takes too long.
@@ -115,10 +149,12 @@ extension Exchange {
         _ failure: ValidationFailure,
         _ action: ValidationPolicy.Action,
         _ obtained: ObtainedResponse,
-        _ attempt: Attempt
+        _ attempt: Attempt,
+        _ delivered: String
     ) async throws(LupinError) -> Verdict? {
         if action == .log { return nil }
         var reason = failure.sentence
+        if action == .fail, !delivered.isEmpty { reason += "; \(delivered)" }
         if action == .retry {
             let verdict = try await askRetriers(obtained, attempt, validationFailure: reason)
             guard case .deliver(let refusal)? = verdict else { return verdict }

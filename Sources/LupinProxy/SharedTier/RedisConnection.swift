@@ -271,7 +271,9 @@ final class RedisConnection {
             }
             switch received {
             case .bytes, .full: continue
-            case .blocked: return true
+            case .blocked:
+                if answered < waiting.count { channel.acknowledge() }
+                return true
             case .end: return false
             }
         }

@@ -14,6 +14,12 @@ final class HTTP1BodyReader: BodySource {
     private var takesAll = false
     /// Payload at the front of the channel's input.
     private var ready = 0
+    /// The count of received bytes beyond which none are acknowledged before the kernel does so.
+    private var promptMax = UInt64.max
+
+    /// A tunnel or a body without an end may be long and fast: only what begins it is acknowledged
+    /// at once.
+    private static let promptBytes: UInt64 = 64 << 10
 
     init(_ channel: Channel, side: Side, limits: HTTP1Limits) {
         self.channel = channel
@@ -26,6 +32,7 @@ final class HTTP1BodyReader: BodySource {
     func begin(_ framing: BodyFraming) {
         decoder.begin(framing)
         takesAll = framing == .untilClose
+        promptMax = takesAll ? channel.bytesReceived &+ Self.promptBytes : .max
         ready = 0
     }
 
@@ -42,7 +49,7 @@ final class HTTP1BodyReader: BodySource {
             }
             switch try receive() {
             case .bytes: break
-            case .blocked, .full: return .blocked
+            case .blocked, .full: return blocked()
             case .end: try close()
             }
         }
@@ -52,7 +59,7 @@ final class HTTP1BodyReader: BodySource {
         while ready <= count {
             switch try receive() {
             case .bytes: try decode()
-            case .blocked, .full: return .blocked
+            case .blocked, .full: return blocked()
             case .end:
                 try close()
                 return .end
@@ -95,8 +102,15 @@ final class HTTP1BodyReader: BodySource {
             throw side.readFailure(error)
         }
         if pipe.held > before { decoder.spliced(UInt64(pipe.held - before)) }
+        if received == .blocked { _ = blocked() }
         if received == .end { try close() }
         return received
+    }
+
+    /// The rest of the body may come only once the beginning is acknowledged.
+    private func blocked() -> BodyProgress {
+        if channel.bytesReceived < promptMax { channel.acknowledge() }
+        return .blocked
     }
 
     private func decode() throws(LupinError) {

@@ -33,6 +33,8 @@ final class HTTP2Link: ChannelPump {
     private(set) var lastReceived: UInt64
     let growth: WindowGrowth?
     private(set) var streams = StreamTable<HTTP2Stream>()
+    /// How many of them have not received all of the peer's message.
+    private var unfinishedCount = 0
     /// The stream of the last event: more events for it usually follow.
     private var latest: HTTP2Stream?
     /// Streams whose payload still lies in the channel's input.
@@ -128,6 +130,8 @@ final class HTTP2Link: ChannelPump {
         isInTurn = false
         guard !hasEnded else { return }
         flush()
+        // Left to the end of the loop's turn: what is sent until then acknowledges as well.
+        if unfinishedCount > 0, channel.isUnacknowledged { wantFlush() }
         if budget <= 0 { loop.later { [self] in turn() } }
     }
 
@@ -197,6 +201,7 @@ final class HTTP2Link: ChannelPump {
             case .end(let id, let trailers):
                 guard let stream = find(id) else { break }
                 stream.takeEnd(trailers)
+                unfinishedCount -= 1
                 touch(stream)
             case .closed(let id, let code, let isByPeer): close(id, code, isByPeer: isByPeer)
             case .window(0): touchWaiting()
@@ -259,6 +264,7 @@ final class HTTP2Link: ChannelPump {
     private func close(_ id: Int32, _ code: HTTP2ErrorCode, isByPeer: Bool) {
         guard let stream = changeStreams({ $0.remove(id) }) else { return }
         if latest === stream { latest = nil }
+        if !stream.hasPeerEnded { unfinishedCount -= 1 }
         if stream.isInBlocked { blocked.removeAll { $0 === stream } }
         if stream.isInWaiting { waiting.removeAll { $0 === stream } }
         stream.close(code, isByPeer: isByPeer, isGoingAway: goAway != nil && !isByPeer)
@@ -303,7 +309,11 @@ final class HTTP2Link: ChannelPump {
     func wantFlush() {
         guard !isFlushDue, !isInTurn else { return }
         isFlushDue = true
-        loop.later { [self] in flush() }
+        loop.later { [self] in
+            flush()
+            // The peer may hold back the rest of a message until then.
+            if unfinishedCount > 0, !hasEnded { channel.acknowledge() }
+        }
     }
 
     private func flush() {
@@ -364,6 +374,7 @@ final class HTTP2Link: ChannelPump {
             bytesReceived: UInt64(facts.bytes)
         )
         changeStreams { $0.insert(stream, at: id) }
+        unfinishedCount += 1
         return stream
     }
 

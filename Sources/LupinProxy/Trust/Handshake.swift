@@ -37,6 +37,7 @@ struct Handshake {
             }
             if filter.isEstablished || filter.wantsVerdict { return }
             if received == .end { throw .broken("closed by the peer") }
+            channel.acknowledge()
             let woken = await slot.park(for: readiness | interruptions, until: deadline)
             if woken.meets(interruptions) { throw .interrupted(woken) }
             if slot.loop.now >= deadline { throw .timedOut }

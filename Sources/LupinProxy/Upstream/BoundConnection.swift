@@ -21,7 +21,7 @@ final class BoundConnection: ChannelPump {
     func lend(for hop: NextHop) -> UpstreamHTTP1? {
         guard let connection = held, connection.hop == hop else { return nil }
         held = nil
-        guard connection.isQuiet(asksKernel: true) else {
+        guard connection.isUsable(at: connection.channel.loop.now, asksKernel: true) else {
             connection.channel.close()
             return nil
         }
@@ -33,7 +33,7 @@ final class BoundConnection: ChannelPump {
 
     /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
     func channelIsReady(_ channel: Channel) {
-        if held?.isQuiet(asksKernel: false) == false { close() }
+        if held?.isQuiet == false { close() }
     }
 }
 

@@ -21,6 +21,8 @@ final class UpstreamHTTP1: Upstream {
     private(set) var isForOneClient = false
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
+    /// How long the peer lets it be idle, by its own word, in microseconds.
+    private var idleMax = UInt64.max
 
     // The channel's, stored here: access through the channel costs a retain and a release.
     private let input: InputBuffer
@@ -70,8 +72,17 @@ final class UpstreamHTTP1: Upstream {
         channel.pump = pump
     }
 
+    /// Whether the idle connection may be used: it has nothing to read, is not closed, and will not
+    /// be closed while a request is on its way.
+    func isUsable(at now: UInt64, asksKernel: Bool) -> Bool {
+        !isWorn(at: now) && channel.isQuiet(asksKernel: asksKernel)
+    }
+
+    /// Whether it has been idle for as long as the peer keeps it.
+    func isWorn(at now: UInt64) -> Bool { now &- idleSince >= idleMax }
+
     /// Whether the idle connection has nothing to read and is not closed.
-    func isQuiet(asksKernel: Bool) -> Bool { channel.isQuiet(asksKernel: asksKernel) }
+    var isQuiet: Bool { channel.isQuiet(asksKernel: false) }
 
     func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
@@ -95,7 +106,9 @@ final class UpstreamHTTP1: Upstream {
             }
             switch try receive() {
             case .bytes: continue
-            case .blocked, .full: return nil
+            case .blocked, .full:
+                channel.acknowledge()
+                return nil
             case .end:
                 throw LupinError(
                     responseHasBegun ? .httpResponseIncomplete : .connectionTerminated,
@@ -159,6 +172,9 @@ final class UpstreamHTTP1: Upstream {
         let response = parser.take()
         if !response.isInterim {
             mayPersist = response.keepAlive
+            if response.head.fields.names.contains(.keepAlive) {
+                idleMax = KeepAliveField.idleTime(in: response.head.fields) ?? .max
+            }
             reader.begin(response.framing)
         }
         return response

@@ -59,7 +59,7 @@ final class UpstreamPool {
             // taken for the response (RFC 9112 §9.2), or the request would be lost. One whose
             // response ended in this turn has just been read.
             let isKnown = connection.channel.wasEmptiedInThisTurn
-            if connection.isQuiet(asksKernel: !isKnown) {
+            if connection.isUsable(at: loop.now, asksKernel: !isKnown) {
                 connection.isReused = true
                 return connection
             }
@@ -106,7 +106,8 @@ final class UpstreamPool {
             filter(shelf) { connection in
                 let age = now &- connection.idleSince
                 kept += 1
-                return age < lifetime && (kept <= idlePerHostMax || age < Self.surplusLifetime)
+                return age < lifetime && !connection.isWorn(at: now)
+                    && (kept <= idlePerHostMax || age < Self.surplusLifetime)
             }
         }
         guard shelves.count > Self.shelvesMax else { return }

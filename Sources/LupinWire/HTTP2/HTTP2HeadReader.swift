@@ -218,7 +218,7 @@ final class HTTP2HeadReader {
             framing = .length(length)
         } else if !isEnd {
             framing = .chunked
-        } else if head.method == .post || head.method == .put || head.method == .patch {
+        } else if head.method.anticipatesContent {
             framing = .length(0)
         }
         head.fields = fields

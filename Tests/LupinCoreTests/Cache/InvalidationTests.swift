@@ -27,7 +27,7 @@ struct InvalidationTests {
         for method in [Method.post, .put, .delete, .patch, .other("M-SEARCH"), .other("get")] {
             #expect(try invalidated(method) == ["/a/b?c"])
         }
-        for method in [Method.get, .head, .options, .trace, .connect, .other("PROPFIND")] {
+        for method in [Method.get, .head, .options, .trace, .query, .connect, .other("PROPFIND")] {
             #expect(try invalidated(method) == [])
         }
     }

@@ -153,7 +153,8 @@ struct CompressStepTests {
         (415, "Accept-Encoding: gzip ; Q=0.000, *", true), (415, "Accept-Encoding: *;q=0", true),
         (415, "Accept-Encoding: gzip", false), (415, "Accept-Encoding: X-GZIP;q=0.5", false),
         (415, "Accept-Encoding: br, *", false), (415, "Accept-Encoding: *;q=0, gzip", false),
-        (415, "Accept: text/plain", false), (400, "Accept-Encoding: br", false),
+        (411, "Accept: text/plain", true), (415, "Accept: text/plain", false),
+        (400, "Accept-Encoding: br", false),
     ])
     func `415 with an Accept-Encoding that misses the coding is a refusal`(
         status: UInt16,

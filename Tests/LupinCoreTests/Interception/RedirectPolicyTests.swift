@@ -288,6 +288,30 @@ struct RedirectPolicyTests {
         #expect(post == "followed")
     }
 
+    @Test func `other cookies make it another request`() throws {
+        let sample = try #require(SampleRequest(host: "a.dev"))
+        var head = ResponseHead(status: 302)
+        head.fields.add(name: "Location", value: "/")
+        func isFollowed(_ sent: String, _ next: String, _ visited: [String] = []) -> Bool {
+            let decision = RedirectPolicy().decide(
+                response: head,
+                request: sample.head,
+                origin: sample.origin,
+                visited: visited,
+                isBodyReplayable: true,
+                sentCookies: sent,
+                cookies: { _ in next }
+            )
+            if case .follow = decision { return true }
+            return false
+        }
+        #expect(isFollowed("", "a=1"))
+        #expect(isFollowed("a=1", "a=2"))
+        #expect(!isFollowed("a=1", "a=1"))
+        #expect(!isFollowed("a=2", "a=1", ["GET http://a.dev/ a=1"]))
+        #expect(!isFollowed("", ""))
+    }
+
     @Test func `no more redirects are followed than the maximum`() throws {
         let visited = (1...10).map { "GET http://a.dev/\($0)" }
         #expect(try reason { $0.visited = Array(visited.dropLast()) } == "followed")

@@ -208,7 +208,7 @@ struct ValidationPolicyTests {
     private func json(_ demands: (String, JSONScalar)...) throws -> ValidationPolicy {
         try policy {
             $0.json = try demands.map {
-                .init(pointer: try #require(JSONPointer($0.0)), value: $0.1)
+                .init(pointer: try #require(JSONPointer($0.0)), values: [$0.1])
             }
         }
     }
@@ -236,6 +236,44 @@ struct ValidationPolicyTests {
         #expect(judge(policy, good) == nil)
         let head = response(200, [("Content-Encoding", "identity")])
         #expect(judge(policy, good, head: head) == nil)
+    }
+
+    @Test func `of several values any one is right`() throws {
+        var policy = try json(("/a", .bool(true)))
+        policy.json[0].values.append(.string("true"))
+        #expect(judge(policy, #"{"a":true}"#) == nil)
+        #expect(judge(policy, #"{"a":"true"}"#) == nil)
+        let sentence = "/a is a number, and true or the expected text is expected"
+        #expect(judge(policy, #"{"a":1}"#)?.sentence == sentence)
+        let other = "/a is a string other than true or the expected text"
+        #expect(judge(policy, #"{"a":"yes"}"#)?.sentence == other)
+    }
+
+    @Test(
+        arguments: [
+            (200, ["Content-Type": "text/event-stream; charset=utf-8"], nil),
+            (200, ["Content-Type": "application/x-ndjson"], nil),
+            (200, ["Content-Type": "application/grpc+proto"], nil),
+            (200, ["Incremental": "?1;x=2"], nil),
+            (206, [:], 10), (200, [:], 256 << 10 + 1),
+        ] as [(UInt16, [String: String], UInt64?)]
+    )
+    func `what the head rules out is not waited for`(
+        status: UInt16,
+        fields: [String: String],
+        length: UInt64?
+    ) throws {
+        let policy = try json(("/a", .bool(true)))
+        let head = response(status, fields.map { ($0.key, $0.value) })
+        #expect(try check(policy, head, length: length)?.condition == .json)
+        #expect(try check(policy, head, request(.head), length: length) == nil)
+    }
+
+    @Test func `JSON of any name, or none, is waited for`() throws {
+        let policy = try json(("/a", .bool(true)))
+        for fields in [[], [("Content-Type", "text/html")], [("Incremental", "?0")]] {
+            #expect(try check(policy, response(200, fields), length: nil) == nil)
+        }
     }
 
     @Test(arguments: [
@@ -266,10 +304,8 @@ struct ValidationPolicyTests {
 
     @Test func `what can't be judged has failed, and the sentence says why`() throws {
         let policy = try json(("/a", .null))
-        func sentence(_ body: String, _ head: ResponseHead? = nil) -> String? {
-            judge(policy, body, head: head)?.sentence
-        }
-        #expect(sentence("{\"a\":null}", response(206)) == "the body is only a part (206)")
+        func sentence(_ body: String) -> String? { judge(policy, body)?.sentence }
+        #expect(try check(policy, response(206))?.sentence == "the body is only a part (206)")
         #expect(sentence("") == "the body is empty")
         #expect(sentence("<html>") == "the body is not JSON")
         #expect(sentence("{\"a\":null}") == nil)

@@ -16,7 +16,9 @@ struct RetryAfterFieldTests {
 
     @Test(
         arguments: [
-            ("120", .seconds(120)), ("0", .zero), (" 7\t", .seconds(7)), ("00030", .seconds(30)),
+            ("120", .seconds(120)), ("0", .zero), ("1.5", .seconds(2)),
+            ("1.0", .seconds(1)), ("0.001", .seconds(1)), (" 7\t", .seconds(7)),
+            ("00030", .seconds(30)),
             ("315360000", .seconds(315_360_000)), ("315360001", .seconds(315_360_000)),
             ("99999999999999999999999999999999", .seconds(315_360_000)),
             ("Sun, 06 Nov 1994 08:49:38 GMT", .milliseconds(750)),
@@ -30,7 +32,8 @@ struct RetryAfterFieldTests {
     }
 
     @Test(arguments: [
-        "", "soon", "-1", "+5", "1.5", "5s", "5, 10", "0x10", "Sun, 31 Feb 1994 08:49:37 GMT",
+        "", "soon", "-1", "+5", "1.", ".5", "1.5.2", "1.x", "5s", "5, 10", "0x10",
+        "Sun, 31 Feb 1994 08:49:37 GMT",
         "\u{661}",
     ])
     func `nonsense says nothing`(value: String) {

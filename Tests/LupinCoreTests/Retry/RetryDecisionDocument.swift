@@ -20,9 +20,10 @@ enum RetryDecisionDocument {
         "",
         "Where no rule says otherwise the policy is `safe`: it repeats what provably was not",
         "processed, so that a connection which closes at the wrong moment is nobody's",
-        "trouble. `standard` is Alamofire's `RetryPolicy` and `connection-lost` its",
-        "`ConnectionLostRetryPolicy`, both with a cap, jitter and a budget; `none` repeats",
-        "nothing. A policy of the rules file begins with the values of one of them.",
+        "trouble. `alamofire` is Alamofire's `RetryPolicy` to the number. `standard` is the same",
+        "and `connection-lost` its `ConnectionLostRetryPolicy`, both with a cap, jitter and a",
+        "budget; `none` repeats nothing. A policy of the rules file begins with the values of",
+        "one of them.",
         "",
         "In the tables *yes* means: methods that may be repeated at any time, all others only",
         "while no byte of the request was sent. *Any method* means that the origin did",
@@ -108,6 +109,9 @@ enum RetryDecisionDocument {
 
     private static func tokens(_ retry: RetryClass) -> String {
         let kinds = ErrorKind.allCases.filter { $0.retryClass == retry }
+        if retry == .dns {
+            return "`dns_timeout`, `dns_error` unless it says that there is no such name"
+        }
         if !kinds.isEmpty { return kinds.map { "`\($0.token)`" }.joined(separator: ", ") }
         return switch retry {
         case .staleConnection: "a `reset` on a connection from the pool"
@@ -175,12 +179,14 @@ enum RetryDecisionDocument {
         var always = RetryPolicy.standard
         always.nonIdempotent = .always
         let rows = (Method.defined + [.other("any other")]).map { method in
-            let isBuiltIn = RetryPolicy.builtIn.allSatisfy {
-                $0.mayRepeat(method, hasIdempotencyKey: false)
+            let others = RetryPolicy.builtIn.filter {
+                !$0.mayRepeat(method, hasIdempotencyKey: false)
             }
+            let isSplit = !others.isEmpty && others.count < RetryPolicy.builtIn.count
+            let but = isSplit ? ", but " + others.map { "`\($0.name)`" }.joined() : ""
             let name = if case .other(let text) = method { text } else { "`\(method.token)`" }
             return [
-                name, isBuiltIn ? "yes" : "no",
+                name, others.isEmpty || isSplit ? "yes" + but : "no",
                 keyed.mayRepeat(method, hasIdempotencyKey: true) ? "yes" : "no",
                 always.mayRepeat(method, hasIdempotencyKey: false) ? "yes" : "no",
                 reason(method),
@@ -203,6 +209,7 @@ enum RetryDecisionDocument {
     private static func reason(_ method: Method) -> String {
         switch method {
         case .get, .head, .options, .trace: "Safe, and so idempotent (RFC 9110 §9.2.2)."
+        case .query: "Safe, and so idempotent (RFC 10008 §2)."
         case .put, .delete: "Idempotent: twice has the effect of once (RFC 9110 §9.2.2)."
         case .post, .patch: "Twice may do it twice, unless `Idempotency-Key` tells the origin."
         case .connect: "A tunnel has a state that lupin does not see."

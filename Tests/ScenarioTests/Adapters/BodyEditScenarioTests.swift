@@ -31,6 +31,42 @@ struct BodyEditScenarioTests {
         }
     }
 
+    // MARK: Bodies that pass piece by piece
+
+    @Test func `an upload that says Incremental goes on as it comes`() async throws {
+        try await ProxyFixture.run(Self.up) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Incremental: ?1", "Content-Length: 7"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try client.send("{\"a\":")
+            #expect(try connection.stream.text(5) == "{\"a\":")
+            try client.send("1}")
+            #expect(try connection.stream.text(2) == "1}")
+            try connection.reply()
+            _ = try client.response(to: "POST")
+            let steps = try proxy.record().text
+            #expect(steps.contains("dropped: Incremental asks for the body piece by piece"))
+        }
+    }
+
+    @Test func `a response that says Incremental goes on as it comes`() async throws {
+        try await ProxyFixture.run(Self.down) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send("HTTP/1.1 200 OK\r\nIncremental: ?1\r\nContent-Length: 14\r\n\r\n")
+            try connection.send("staging")
+            _ = try client.stream.head()
+            #expect(try client.stream.text(7) == "staging")
+            try connection.send("staging")
+            #expect(try client.stream.text(7) == "staging")
+        }
+    }
+
     // MARK: Responses
 
     @Test func `a response is edited, with its length and validator put right`() async throws {

@@ -53,6 +53,37 @@ struct CookieJarTests {
         }
     }
 
+    @Test func `a redirect that sets a cookie and leads back is followed`() async throws {
+        let folder = try Folder()
+        func rules(_ jar: String) -> String {
+            "rules: [{match: {path: /**}, \(jar)redirect: {follow: true, max: 5}}]"
+        }
+        for jar in ["cookies: {jar: \(folder.path)/jar}, ", ""] {
+            try await ProxyFixture.run(rules(jar)) { proxy in
+                let origin = try proxy.origin { connection in
+                    while let request = try connection.nextRequest() {
+                        let count = request["cookie"].flatMap { Int($0.dropFirst(2)) } ?? 0
+                        let isEnough = request.target == "/twice" && count == 2
+                        if isEnough {
+                            try connection.reply(body: "in")
+                        } else {
+                            let cookie = "Set-Cookie: n=\(count + 1); Path=/"
+                            try connection.reply(302, "Location: \(request.target)", cookie)
+                        }
+                    }
+                }
+                let client = try proxy.client()
+                let twice = try client.get(origin.url("/twice"))
+                #expect(twice.status == (jar.isEmpty ? 302 : 200))
+                // One that never lets anybody in ends at the maximum.
+                let ever = try client.get(origin.url("/ever"))
+                #expect(ever.status == 302)
+                let record = try proxy.records(2)[1]
+                #expect(record.count("attempts") == (jar.isEmpty ? 1 : 6))
+            }
+        }
+    }
+
     @Test func `the jar is its owner's file and outlives the proxy`() async throws {
         let folder = try Folder()
         let path = folder.path + "/jar"

@@ -173,6 +173,32 @@ struct DigestTokenTests {
         }
     }
 
+    @Test(arguments: ["", "cache: {use: standard}, "])
+    func `every attempt is signed once, though no connection is idle`(cache: String) async throws {
+        let server = DigestServer("SHA-256")
+        let counts = Mutex<[Substring]>([])
+        let file = rules.replacing("request:", with: cache + "request:")
+        try await ProxyFixture.run(file) { proxy in
+            let origin = try proxy.origin { connection in
+                guard let request = try connection.nextRequest() else { return }
+                if let challenge = server.refusal(of: request) {
+                    try connection.reply(401, "WWW-Authenticate: \(challenge)", "Connection: close")
+                } else {
+                    let field = request["authorization"] ?? ""
+                    let count = field.split(separator: "nc=").last?.prefix(8) ?? ""
+                    counts.withLock { $0.append(count) }
+                    try connection.reply(200, "Connection: close", body: "in")
+                }
+                connection.close()
+            }
+            let client = try proxy.client()
+            for path in ["/a", "/b", "/c", "/d"] {
+                #expect(try client.get(origin.url(path)).bodyText == "in")
+            }
+        }
+        #expect(counts.withLock { $0 } == ["00000001", "00000002", "00000003", "00000004"])
+    }
+
     @Test func `two connections at once have counts of their own`() async throws {
         let server = DigestServer("SHA-256")
         try await ProxyFixture.run(rules) { proxy in

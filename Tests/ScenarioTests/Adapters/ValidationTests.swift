@@ -186,6 +186,85 @@ struct ValidationTests {
         }
     }
 
+    @Test(arguments: ["status: 200-299", "content_type: accept", "json: {/ok: true}"])
+    func `the retry policy is asked before a response is judged`(demand: String) async throws {
+        let rules = """
+            rules:
+              - match: {path: /**}
+                retry: {use: alamofire, backoff: none}
+                validate: {\(demand), then: fail}
+            """
+        func statuses(_ answers: [String]) async throws -> [Int] {
+            let box = Box()
+            try await ProxyFixture.run(rules) { proxy in
+                let origin = try proxy.origin { connection in
+                    while try connection.nextRequest() != nil {
+                        try connection.send(box.next(of: answers))
+                    }
+                }
+                let response = try proxy.client().get(origin.url(), "Accept: application/json")
+                box.set(response, line: try proxy.record().text)
+            }
+            return [try #require(box.response).status, box.asked]
+        }
+        func answer(_ status: Int) -> String {
+            head("HTTP/1.1 \(status) X", "Content-Type: text/plain", "Content-Length: 1") + "x"
+        }
+        #expect(try await statuses([answer(503), answer(503), Self.good]) == [200, 3])
+        #expect(try await statuses([answer(503)]) == [502, 3])
+        #expect(try await statuses([answer(404)]) == [502, 1])
+    }
+
+    @Test func `a stream of events is refused by its head, and only noted at once`() async throws {
+        for action in ["fail", "retry", "log"] {
+            try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: action)) { proxy in
+                let origin = try proxy.origin { connection in
+                    while try connection.nextRequest() != nil {
+                        let type = "Content-Type: text/event-stream"
+                        try connection.send(
+                            head("HTTP/1.1 200 OK", type, "Transfer-Encoding: chunked")
+                        )
+                        try connection.send("8\r\ndata: 1\n\r\n")
+                    }
+                }
+                // It has no end: who waited for one would get nothing.
+                let client = try proxy.client()
+                try client.send("GET", origin.url())
+                let response = try #require(try client.stream.head())
+                #expect(response.status == (action == "log" ? 200 : 502))
+                guard action == "log" else { return }
+                #expect(try client.stream.line() == "8")
+                client.close()
+                let condition = try proxy.record()["validate.condition"]
+                #expect(condition == "a body of text/event-stream has no end to wait for")
+            }
+        }
+    }
+
+    @Test func `a body that is only noted is delivered as it comes`() async throws {
+        try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: "log")) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            for value in ["true", "false"] {
+                try client.send("GET", origin.url())
+                let connection = try origin.accept()
+                try connection.request()
+                let lines = ["HTTP/1.1 200 OK", "Connection: close", "Transfer-Encoding: chunked"]
+                try connection.send(lines.joined(separator: "\r\n") + "\r\n\r\n6\r\n{\"ok\":\r\n")
+                _ = try client.stream.head()
+                #expect(try client.stream.text(11) == "6\r\n{\"ok\":\r\n")
+                try connection.send("\(value.utf8.count + 1)\r\n\(value)}\r\n0\r\n\r\n")
+                #expect(try client.stream.line() == "\(value.utf8.count + 1)")
+                _ = try client.stream.line()
+                #expect(try client.stream.text(5) == "0\r\n\r\n")
+                connection.close()
+            }
+            let records = try proxy.records(2)
+            #expect(records[0]["validate.ok"] == "1")
+            #expect(records[1]["validate.condition"] == "/ok is false, and true is expected")
+        }
+    }
+
     /// Bodies in which no value can be found, and what is said of them.
     static let unreadable: [(fields: [String], body: [UInt8], sentence: String)] = [
         ([], Array("<p>".utf8), "the body is not JSON"),
