@@ -347,7 +347,14 @@ package final class Channel {
     package func connectResult() -> Result<Void, SystemError>? {
         guard isWritable else { return nil }
         let code = linux_socket_error(descriptor)
-        return code == 0 ? .success(()) : .failure(SystemError(code: code < 0 ? EIO : code))
+        if code == 0 || (code == ECONNRESET && holdsLastWords) { return .success(()) }
+        return .failure(SystemError(code: code < 0 ? EIO : code))
+    }
+
+    /// Whether the peer sent anything before it reset the connection, which was made then.
+    private var holdsLastWords: Bool {
+        expectBytes()
+        return (try? receive()) == .bytes
     }
 
     /// TCP keep-alive, for connections that may be silent for hours.
@@ -467,7 +474,10 @@ package final class Channel {
     }
 
     /// After a FIN the kernel reports EPIPE instead, and what was received is whole.
+    ///
+    /// What the peer sent before that can still be read, and perhaps no event will say so.
     func noteReset(_ result: Int) {
+        isReadable = true
         if result == -Int(ECONNRESET) { isReset = true }
     }
 

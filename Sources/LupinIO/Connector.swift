@@ -107,12 +107,11 @@ package struct Connector {
             let raw = owned.raw
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
             address.sendUnpaced(by: raw)
-            var result = Connector.connect(raw, to: address)
-            // On loopback the handshake is complete by now, and the second call reports it.
-            if result == -Int(EINPROGRESS), address.address.isLoopback {
-                result = Connector.connect(raw, to: address)
-            }
-            let isConnected = result == 0
+            let result = Connector.connect(raw, to: address)
+            // On loopback the handshake is complete by now. A second call would tell, too, and
+            // discard what came before a reset.
+            let isConnected =
+                result == 0 || (address.address.isLoopback && Connector.isConnected(raw))
             guard isConnected || result == -Int(EINPROGRESS) || result == -Int(EALREADY) else {
                 throw SystemError(code: Int32(-result))
             }
@@ -132,6 +131,14 @@ package struct Connector {
             errors.append(error)
         }
         return nil
+    }
+
+    /// Whether the connection is made, and nothing has broken it.
+    private static func isConnected(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // Safety: poll fills the entry it is given.
+        let count = SystemCall.value { unsafe Int(poll(&entry, 1, 0)) }
+        return count == 1 && entry.revents == Int16(POLLOUT)
     }
 
     private static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int {

@@ -39,6 +39,37 @@ struct EarlyAnswerTests {
         }
     }
 
+    @Test(arguments: ["GET", "POST"], [false, true])
+    func `is delivered although the origin reads nothing and resets`(
+        method: String,
+        isHTTP2: Bool
+    ) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try proxy.origin { connection in
+                try connection.reply(413, body: "no, thanks")
+                connection.reset()
+            }
+            for _ in 0..<30 {
+                let body = method == "POST" ? String(repeating: "a", count: 30_000) : ""
+                let client = try proxy.client()
+                if isHTTP2 {
+                    let streams = try HTTP2Client(inside: client)
+                    let response = try streams.request(
+                        method,
+                        authority: origin.authority("127.0.0.1"),
+                        body: body.isEmpty ? nil : body
+                    )
+                    #expect(response.status == 413)
+                    streams.close()
+                } else {
+                    try client.send(method, origin.url(), body: body)
+                    #expect(try client.response(to: method).status == 413)
+                    client.close()
+                }
+            }
+        }
+    }
+
     @Test func `the client can read it after it has gone on sending`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()

@@ -111,8 +111,12 @@ extension Exchange {
         resources.attend()
         do throws(LupinError) {
             try attempt.send(over: upstream)
-            // The client may have left with its request.
-            if downstream.isClientGone { callTask(because: .clientLeft) }
+            // The client may have left with its request, and the response may have come before it.
+            if downstream.isClientGone {
+                callTask(because: .clientLeft)
+            } else if attempt.isAnswered {
+                goOn()
+            }
         } catch {
             let failure = attempt.failure(error, on: upstream)
             callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)

@@ -19,6 +19,8 @@ final class Attempt {
     /// The request's body waits for 100 (Continue).
     private var holdsBody = false
     private var interimBytes = 0
+    /// A response that was there before the request could be sent.
+    private var earlyResponse: ParsedResponse?
     /// The attempt is in the record.
     private(set) var isClosed = false
     /// Its span; nil unless the exchange is traced.
@@ -70,6 +72,7 @@ final class Attempt {
         hasSentBytes = other.hasSentBytes
         holdsBody = other.holdsBody
         interimBytes = other.interimBytes
+        earlyResponse = other.earlyResponse
         isClosed = other.isClosed
         span = other.span
         begun = other.begun
@@ -115,9 +118,18 @@ final class Attempt {
             exchange.record.trust = secured.trust
         }
         try sendHead(over: upstream)
-        try startUpload(to: upstream)
+        do throws(LupinError) {
+            try startUpload(to: upstream)
+        } catch {
+            // The origin may have answered before it closed: what was received is read first.
+            guard let response = try? receive(from: upstream) else { throw error }
+            earlyResponse = response
+        }
         exchange.note(.sent(upstream))
     }
+
+    /// Whether the response came before the request could be sent.
+    var isAnswered: Bool { earlyResponse != nil }
 
     /// Waits for the final response's head of a request that was sent already.
     func goOn() async throws(LupinError) -> ParsedResponse {
@@ -360,6 +372,7 @@ final class Attempt {
     /// The final response's head, if it has come; forwards interim responses before it.
     /// - Throws: Also when the rest of the request's body will never come.
     func receive(from upstream: any Upstream) throws(LupinError) -> ParsedResponse? {
+        if let response = earlyResponse.take() { return response }
         while let response = try upstream.nextHead() {
             if !response.isInterim { return try received(response, from: upstream) }
             try count(interim: response.head)
