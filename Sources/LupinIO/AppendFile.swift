@@ -42,7 +42,9 @@ package struct AppendFile: ~Copyable {
                 unsafe open(path, flags, 0o600)
             }
             let owner = Descriptor(owning: opened)
-            guard FileStatus(opened)?.isOwn == true else { throw .foreignFile }
+            guard FileStatus(opened)?.isOwn == true, !GroupAccess.admitsStrangers(to: opened) else {
+                throw .foreignFile
+            }
             descriptor = consume owner
             raw = opened
         }

@@ -76,16 +76,7 @@ final class DecodingContext {
     }
 
     func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        errors.append(
-            source.diagnostic(
-                code,
-                message,
-                at: place,
-                count: 1,
-                hint: hint,
-                showsLine: mayShowLine
-            )
-        )
+        errors.append(diagnostic(code, message, at: place, hint))
     }
 
     /// More lines are shown of no file: the first problems are printed, the others counted.
@@ -113,22 +104,29 @@ final class DecodingContext {
     }
 
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        note(
-            warning: source.diagnostic(
-                code,
-                message,
-                at: place,
-                count: 1,
-                hint: hint,
-                showsLine: mayShowLine
-            )
-        )
+        note(warning: diagnostic(code, message, at: place, hint))
     }
 
     private func note(warning: Diagnostic) {
         var warning = warning
         warning.isWarning = true
         warnings.append(warning)
+    }
+
+    private func diagnostic(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at place: Place,
+        _ hint: String?
+    ) -> Diagnostic {
+        source.diagnostic(
+            code,
+            message,
+            at: place,
+            count: 1,
+            hint: hint,
+            showsLine: mayShowLine
+        )
     }
 
     private func diagnostic(

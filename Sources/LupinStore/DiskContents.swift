@@ -352,8 +352,9 @@ struct DiskContents {
         return rows.count
     }
 
-    mutating func remove(url: String) -> Int {
-        remove(found(or: []) { index throws(DiskProblem) in try index.ids(url: url) })
+    mutating func remove(url: String, isErasing: Bool) -> Int {
+        let ids = found(or: []) { index throws(DiskProblem) in try index.ids(url: url) }
+        return remove(ids, isErasing: isErasing)
     }
 
     mutating func removeAll() -> Int {

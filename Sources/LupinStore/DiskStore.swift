@@ -184,10 +184,12 @@ package final class DiskStore: Sendable {
         contents.withLock { $0.remove(ids, isErasing: true) }
     }
 
-    /// Removes all entries of a URL, with any key.
+    /// Removes all entries of a URL, with any key; with `isErasing` as `erase` does.
     /// - Returns: How many there were.
     @discardableResult
-    package func remove(url: String) -> Int { contents.withLock { $0.remove(url: url) } }
+    package func remove(url: String, isErasing: Bool = false) -> Int {
+        contents.withLock { $0.remove(url: url, isErasing: isErasing) }
+    }
 
     /// - Returns: How many entries there were.
     @discardableResult

@@ -133,7 +133,8 @@ package struct ClientHello: Sendable, Hashable {
 // MARK: The message
 
 extension ClientHello {
-    private static func body(_ bytes: Span<UInt8>) -> Reading {
+    /// Parses the message behind its header.
+    static func body(_ bytes: Span<UInt8>) -> Reading {
         var cursor = Cursor(end: bytes.count)
         // Version, random, session id, cipher suites, compression methods, extensions.
         guard let version = cursor.number(2, in: bytes), cursor.skip(32),

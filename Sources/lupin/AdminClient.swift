@@ -42,8 +42,10 @@ struct AdminClient: Sendable {
 
     /// The timeout of a request; a reload may have to create a CA.
     private static let patience = Duration.seconds(30)
-    /// A longer response is not lupin's.
-    private static let answerBytesMax = 256 << 20
+    /// The longest answer to most requests; a reload names the problems of a whole rules file.
+    static let answerBytesMax = 16 << 20
+    /// The longest answer with many exchanges, or with bodies.
+    static let exchangesBytesMax = 256 << 20
 
     /// Finds the socket of a command: the one in `socket`, the one that the rules file names, or
     /// the default one.
@@ -81,7 +83,7 @@ struct AdminClient: Sendable {
 
     // MARK: A request
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole answer, of at most `bytesMax` bytes.
     ///
     /// `body` is JSON; nil for a request without a body.
     func request(
@@ -89,6 +91,7 @@ struct AdminClient: Sendable {
         _ target: String,
         body: [UInt8]? = nil,
         patience: Duration = Self.patience,
+        bytesMax: Int = Self.answerBytesMax,
         on loop: EventLoop
     ) async throws(AdminProblem) -> AdminReply {
         let channel: Channel
@@ -117,7 +120,7 @@ struct AdminClient: Sendable {
         let deadline = loop.deadline(in: patience)
         try await send(Array(head.utf8), over: channel, slot, until: deadline)
         try await send(body ?? [], over: channel, slot, until: deadline)
-        let answer = try await readToEnd(channel, slot, until: deadline)
+        let answer = try await readToEnd(channel, slot, until: deadline, bytesMax)
         guard let reply = Self.reply(answer) else { throw broken }
         return reply
     }
@@ -166,10 +169,11 @@ struct AdminClient: Sendable {
     private func readToEnd(
         _ channel: Channel,
         _ slot: ParkingSlot,
-        until deadline: UInt64
+        until deadline: UInt64,
+        _ bytesMax: Int
     ) async throws(AdminProblem) -> [UInt8] {
         var answer: [UInt8] = []
-        while answer.count < Self.answerBytesMax {
+        while answer.count <= bytesMax {
             guard let received = try? channel.receive() else { throw broken }
             switch received {
             case .end: return answer
@@ -185,7 +189,10 @@ struct AdminClient: Sendable {
                 }
             }
         }
-        throw broken
+        throw AdminProblem(
+            message:
+                "the lupin at \(path) answers with more than \(bytesMax >> 20) MiB; ask for less"
+        )
     }
 
     /// Parses a response; returns nil unless it is a complete response with Content-Length.
@@ -210,11 +217,18 @@ extension AdminClient {
     static func answer(
         _ method: String,
         _ path: String,
+        bytesMax: Int = Self.answerBytesMax,
         socket: String?,
         rulesFile: String?
     ) -> AdminReply? {
         do throws(AdminProblem) {
-            return try ask(method, path, socket: socket, rulesFile: rulesFile)
+            return try ask(
+                method,
+                path,
+                bytesMax: bytesMax,
+                socket: socket,
+                rulesFile: rulesFile
+            )
         } catch {
             if error.isForeign { StandardError.print("lupin: warning: \(error.message)") }
             return nil
@@ -226,6 +240,7 @@ extension AdminClient {
         _ method: String,
         _ path: String,
         body: [UInt8]? = nil,
+        bytesMax: Int = Self.answerBytesMax,
         socket: String?,
         rulesFile: String?
     ) throws(AdminProblem) -> AdminReply {
@@ -233,7 +248,13 @@ extension AdminClient {
             do throws(AdminProblem) {
                 let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
                 return .success(
-                    try await client.request(method, path, body: body, on: executor.loop)
+                    try await client.request(
+                        method,
+                        path,
+                        body: body,
+                        bytesMax: bytesMax,
+                        on: executor.loop
+                    )
                 )
             } catch {
                 return .failure(error)
@@ -265,13 +286,16 @@ extension AdminPlace {
     func ask(
         _ method: String,
         _ path: String,
+        bytesMax: Int = AdminClient.answerBytesMax,
         _ tell: @escaping @Sendable (AdminReply) -> ExitCode
     ) throws {
         let place = self
         let code = try ControlLoop.run { executor in
             do throws(AdminProblem) {
                 let client = try place.client()
-                return tell(try await client.request(method, path, on: executor.loop))
+                return tell(
+                    try await client.request(method, path, bytesMax: bytesMax, on: executor.loop)
+                )
             } catch {
                 StandardError.print("lupin: \(error.message)")
                 return .failure

@@ -100,6 +100,7 @@ struct ArchiveExportCommand: ParsableCommand {
             reply = try AdminClient.ask(
                 "GET",
                 "/v1/har?filter=\(text)",
+                bytesMax: AdminClient.exchangesBytesMax,
                 socket: place.socket,
                 rulesFile: place.rulesFile
             )

@@ -83,6 +83,7 @@ struct ArchiveShowCommand: ParsableCommand {
                 "POST",
                 path,
                 body: body,
+                bytesMax: AdminClient.exchangesBytesMax,
                 socket: place.socket,
                 rulesFile: place.rulesFile
             )

@@ -96,7 +96,9 @@ struct CacheListCommand: ParsableCommand {
     func run() throws {
         let match = pattern.map { [(name: "match", value: $0)] } ?? []
         let query = FormText.encode(match + [(name: "limit", value: "\(limit)")])
-        try place.ask("GET", "/v1/cache/responses?\(query)") { [json] reply in
+        // An entry has its URL, and may have many.
+        let bytesMax = AdminClient.exchangesBytesMax
+        try place.ask("GET", "/v1/cache/responses?\(query)", bytesMax: bytesMax) { [json] reply in
             reply.tell(asJSON: json, as: StoredResponses.self) { StandardOutput.print($0.list) }
         }
     }

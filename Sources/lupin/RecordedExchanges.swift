@@ -36,7 +36,12 @@ enum RecordedExchanges {
         let reply: AdminReply
         do throws(AdminProblem) {
             let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
-            reply = try await client.request("GET", "/v1/exchanges/\(reference.path)", on: loop)
+            reply = try await client.request(
+                "GET",
+                "/v1/exchanges/\(reference.path)",
+                bytesMax: AdminClient.exchangesBytesMax,
+                on: loop
+            )
         } catch {
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }

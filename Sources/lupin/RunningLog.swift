@@ -66,7 +66,13 @@ struct RunningLog {
     }
 
     private func ask(_ path: String) -> AdminReply? {
-        AdminClient.answer("GET", path, socket: place.socket, rulesFile: place.rulesFile)
+        AdminClient.answer(
+            "GET",
+            path,
+            bytesMax: AdminClient.exchangesBytesMax,
+            socket: place.socket,
+            rulesFile: place.rulesFile
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 // `lupin status`: prints the status of a running lupin.
 import ArgumentParser
+import LupinCore
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -42,6 +43,11 @@ struct RunningStatus: Decodable {
         var rejected: Int
     }
 
+    struct Share: Decodable {
+        var bytes: Int
+        var limit: Int
+    }
+
     var version: String
     var pid: Int
     /// Milliseconds.
@@ -57,6 +63,14 @@ struct RunningStatus: Decodable {
     var attempts: Int
     var dropped: Int
     var reloads: Reloads
+    /// Bodies that are kept on disk for another attempt; nil from an older lupin.
+    var replayDisk: Share?
+
+    enum CodingKeys: String, CodingKey {
+        case version, pid, uptime, listeners, proxy, rules, connections, live, bypasses, exchanges
+        case attempts, dropped, reloads
+        case replayDisk = "replay_disk"
+    }
 
     /// The lines for users.
     var text: String {
@@ -86,9 +100,17 @@ struct RunningStatus: Decodable {
                     + "certificate (lupin explain URL tells which)"
             )
         }
+        if let replayDisk, replayDisk.bytes > 0 {
+            lines.append(
+                "\(Self.size(replayDisk.bytes)) of \(Self.size(replayDisk.limit)) on disk for "
+                    + "bodies that may be sent again (limits.replay_disk)"
+            )
+        }
         if dropped > 0 { lines.append("\(Self.count(dropped, "line")) of the log lost") }
         return lines.joined(separator: "\n")
     }
+
+    private static func size(_ bytes: Int) -> String { SummaryText.size(UInt64(max(0, bytes))) }
 
     private static func count(_ number: Int, _ noun: String, _ plural: String? = nil) -> String {
         "\(number) \(number == 1 ? noun : plural ?? "\(noun)s")"

@@ -1,6 +1,7 @@
 // Files that another user may have made in a shared folder before lupin.
 import Foundation
 import Glibc
+import LupinCore
 import LupinIO
 import Testing
 
@@ -19,7 +20,7 @@ struct PlantedFileTests {
         try Data().write(to: URL(fileURLWithPath: path))
     }
 
-    enum Plant: CaseIterable { case open, hardLink, link, danglingLink, folder, foreign }
+    enum Plant: CaseIterable { case open, groupOpen, hardLink, link, danglingLink, folder, foreign }
 
     @Test(arguments: Plant.allCases)
     func `nothing is appended to what others may have put there`(plant: Plant) throws {
@@ -30,6 +31,14 @@ struct PlantedFileTests {
         case .open:
             try write(path)
             try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+        case .groupOpen:
+            // Only root can give a file to a group that it is no member of; `daemon` has another.
+            guard geteuid() == 0 else { return }
+            try write(path)
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o660, .groupOwnerAccountID: 4712],
+                ofItemAtPath: path
+            )
         case .hardLink: try FileManager.default.linkItem(atPath: other, toPath: path)
         case .link:
             try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: other)
@@ -55,6 +64,21 @@ struct PlantedFileTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         for _ in 0..<2 { _ = try AppendFile(.file("\(folder)/log")) }
         _ = try AppendFile(.file("/dev/null"))
+    }
+
+    @Test func `a log that one's own group may write to is one's own`() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        // The group 0 has no members but root, or says so in /etc/group.
+        guard geteuid() == 0 else { return }
+        let groups = try String(contentsOfFile: "/etc/group", encoding: .utf8)
+        let users = try String(contentsOfFile: "/etc/passwd", encoding: .utf8)
+        guard PrivateGroup.isPrivate(0, of: 0, groups: groups, users: users) else { return }
+        try write("\(folder)/log")
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o664, .groupOwnerAccountID: 0],
+            ofItemAtPath: "\(folder)/log"
+        )
+        _ = try AppendFile(.file("\(folder)/log"))
     }
 
     @Test func `a folder that is held stays the same whatever its name leads to`() throws {

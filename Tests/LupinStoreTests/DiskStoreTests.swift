@@ -38,8 +38,10 @@ struct DiskStoreTests {
         #expect(store.takeNotices(nowUs: 0) == [])
     }
 
-    @Test(arguments: [true, false])
-    func `of what is cleared or purged no file keeps anything`(all: Bool) throws {
+    enum Erasure: CaseIterable { case all, entries, url }
+
+    @Test(arguments: Erasure.allCases)
+    func `of what is cleared or purged no file keeps anything`(erasure: Erasure) throws {
         let store = try folder.open()
         var ids: [Int64] = []
         for i in 0..<50 {
@@ -49,7 +51,17 @@ struct DiskStoreTests {
             )
         }
         #expect(try folder.holds("private.example") && folder.holds("x-head-"))
-        #expect((all ? store.removeAll() : store.erase(ids)) == 50)
+        let count =
+            switch erasure {
+            case .all: store.removeAll()
+            case .entries: store.erase(ids)
+            case .url:
+                (0..<50).reduce(0) { count, i in
+                    let url = "https://private.example/path-\(i)"
+                    return count + store.remove(url: url, isErasing: true)
+                }
+            }
+        #expect(count == 50)
         #expect(try !folder.holds("private.example") && !folder.holds("x-head-"))
         withExtendedLifetime(store) {}
     }

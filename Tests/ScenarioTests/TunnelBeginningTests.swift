@@ -166,6 +166,12 @@ struct TunnelBeginningTests {
             try proxy.settle()
             try client.send(Array(hello.dropFirst(20)))
             #expect(try far.stream.bytes(hello.count) == hello)
+            // Behind so much, nothing is looked at any more.
+            let record: [UInt8] = [23, 3, 3, 0x40, 0] + [UInt8](repeating: 7, count: 16384)
+            for _ in 0..<17 {
+                try client.send(record)
+                #expect(try far.stream.bytes(record.count) == record)
+            }
             let (near, other) = (client.stream.socket, far.stream.socket)
             let count = 8 << 20
             let sends = [(near, UInt64(1)), (other, UInt64(2))].map { socket, seed in

@@ -119,6 +119,88 @@ struct TunnelNameTests {
         }
     }
 
+    /// What a client sends behind an allowed hello before it asks for another name.
+    private static let between: [[UInt8]] = [
+        [], [21, 3, 3, 0, 2, 2, 40], [21, 3, 3, 0, 2, 1, 0], [20, 3, 3, 0, 1, 1],
+        [20, 3, 3, 0, 1, 1, 23, 3, 3, 0, 3, 1, 2, 3], [22, 3, 3, 0, 0],
+        [22, 3, 3, 0, 5, 16, 0, 0, 1, 0], [23, 3, 3, 0, 1, 0],
+    ]
+
+    @Test(arguments: between.indices, [false, true])
+    func `a second hello is judged as the first, and may say the same`(
+        row: Int,
+        hasAnswer: Bool
+    ) async throws {
+        for (name, passes) in [("evil.test", false), ("origin.test", true)] {
+            try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
+                let origin = try PlayedOrigin()
+                let client = try proxy.client()
+                #expect(try client.connect(origin.authority("origin.test")).status == 200)
+                let far = try origin.accept()
+                let first = ScriptedHello(name: "origin.test").bytes
+                let second = ScriptedHello(name: name).bytes
+                if hasAnswer {
+                    try client.send(first)
+                    #expect(try far.stream.bytes(first.count) == first)
+                    try far.send([22, 3, 3, 0, 4, 2, 0, 0, 0])
+                    _ = try client.stream.bytes(9)
+                    try client.send(Self.between[row] + second)
+                } else {
+                    try client.send(first + Self.between[row] + second)
+                }
+                let rest = Self.between[row] + second
+                let all = hasAnswer ? rest : first + rest
+                if passes {
+                    #expect(try far.stream.bytes(all.count) == all)
+                    client.close()
+                    far.close()
+                    #expect(try proxy.record()["outcome"] == "ok")
+                } else {
+                    let received = try far.stream.untilEnd().bytes
+                    #expect(!String(decoding: received, as: UTF8.self).contains("evil"))
+                    _ = try client.stream.untilEnd()
+                    let record = try proxy.record()
+                    #expect(record["outcome"] == "denied")
+                    #expect(record["error.detail"]?.contains("asks for evil.test: ") == true)
+                }
+            }
+        }
+    }
+
+    @Test func `what is no TLS behind a hello is refused under an allow list`() async throws {
+        let bytes = ScriptedHello(name: "origin.test").bytes
+        let request = Array(head("GET / HTTP/1.1", "Host: evil.test").utf8)
+        try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            #expect(try client.connect(origin.authority("origin.test")).status == 200)
+            let far = try origin.accept()
+            try client.send(bytes)
+            #expect(try far.stream.bytes(bytes.count) == bytes)
+            try client.send(request)
+            #expect(try far.stream.untilEnd().bytes == [])
+            _ = try client.stream.untilEnd()
+            #expect(try proxy.record()["outcome"] == "denied")
+        }
+    }
+
+    @Test func `a long upload behind a hello arrives as it was sent`() async throws {
+        let hello = ScriptedHello(name: "origin.test").bytes
+        let record: [UInt8] = [23, 3, 3, 0x40, 0] + [UInt8](repeating: 5, count: 16384)
+        let all = hello + (0..<64).flatMap { _ in record }
+        try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            #expect(try client.connect(origin.authority("origin.test")).status == 200)
+            let far = try origin.accept()
+            for start in stride(from: 0, to: all.count, by: 50_000) {
+                let piece = Array(all[start...].prefix(50_000))
+                try client.send(piece)
+                #expect(try far.stream.bytes(piece.count) == piece)
+            }
+        }
+    }
+
     @Test func `access_deny_targets is asked, too`() async throws {
         let rules = "access: {deny_targets: [\"*.evil.test\"]}"
         try await Self.send(ScriptedHello(name: "a.EVIL.test").bytes, rules, expecting: 112)

@@ -93,23 +93,21 @@ enum Escaping: UInt8, CaseIterable {
         return (12, .character(scalar))
     }
 
-    /// The named references that are decoded: characters that HTML requires to be escaped.
-    private static let names: [(name: [UInt8], scalar: Unicode.Scalar)] = [
-        (Array("quot;".utf8), "\""), (Array("amp;".utf8), "&"), (Array("lt;".utf8), "<"),
-        (Array("gt;".utf8), ">"), (Array("apos;".utf8), "'"), (Array("nbsp;".utf8), "\u{A0}"),
-    ]
-
-    /// Parses `&name;`, `&#123;` or `&#x7B;`.
+    /// Parses `&name;`, `&#123;` or `&#x7B;`, of which HTML takes some without the semicolon.
     private static func reference(
         in text: Span<UInt8>,
         at start: Int
     ) -> (length: Int, meaning: Meaning)? {
         var i = start + 1
         guard i < text.count else { return nil }
-        guard text[i] == UInt8(ascii: "#") else { return named(in: text, at: start) }
+        guard text[i] == UInt8(ascii: "#") else {
+            return ReferenceNames.read(text, at: i).map { ($0.count + 1, .character($0.scalar)) }
+        }
         i += 1
         let isHex = i < text.count && text[i] | 0x20 == UInt8(ascii: "x")
         if isHex { i += 1 }
+        let zeros = i
+        while i < text.count, text[i] == UInt8(ascii: "0") { i += 1 }
         let first = i
         var number: UInt32 = 0
         // Seven digits suffice for the last character, and eight fit into the integer.
@@ -117,27 +115,10 @@ enum Escaping: UInt8, CaseIterable {
             number = number * (isHex ? 16 : 10) + UInt32(digit)
             i += 1
         }
-        guard i > first, i < text.count, text[i] == UInt8(ascii: ";"),
-            let scalar = Unicode.Scalar(number)
-        else { return nil }
-        return (i + 1 - start, .character(scalar))
-    }
-
-    private static func named(
-        in text: Span<UInt8>,
-        at start: Int
-    ) -> (length: Int, meaning: Meaning)? {
-        // Most ampersands separate parameters of a URL.
-        var end = start + 1
-        while end < text.count, text[end] != UInt8(ascii: ";") {
-            if end - start > 4 { return nil }
-            end += 1
-        }
-        let rest = text.extracting(start + 1..<text.count)
-        for (name, scalar) in names where name.span.begins(rest) {
-            return (name.count + 1, .character(scalar))
-        }
-        return nil
+        guard i > zeros, let scalar = Unicode.Scalar(number) else { return nil }
+        // HTML takes a number without a semicolon, too.
+        if i < text.count, text[i] == UInt8(ascii: ";") { i += 1 }
+        return (i - start, .character(scalar))
     }
 }
 

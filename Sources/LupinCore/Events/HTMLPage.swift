@@ -1,7 +1,15 @@
 // The frame of lupin's HTML pages for browsers.
 
 /// A small page without scripts, images or other resources to load.
+///
+/// A browser takes it for a page of the host that it asked. So it must load nothing from there, its
+/// icon neither: what a page loads from its own host gets what the rules attach.
 package struct HTMLPage {
+    /// `Content-Security-Policy` for such a page, and for an answer that is shown as one.
+    package static let policy =
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+        + "base-uri 'none'; frame-ancestors 'none'"
+
     package var title: String
     /// HTML; untrusted texts in it must be ``escaped(_:)``.
     package var body: String
@@ -17,6 +25,7 @@ package struct HTMLPage {
         <html lang="en">
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width">
+        <link rel="icon" href="data:,">
         <title>\(Self.escaped(title))</title>
         <style>
         body {font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 44rem; \

@@ -174,13 +174,12 @@ package enum LogText {
         scalar.value < 0x20 || scalar.value == 0x7F || isHarmful(scalar.value)
     }
 
-    /// C1 controls, line separators, and characters that reorder or hide the text around them.
+    /// C1 controls, line separators, what annotates text, and all that Unicode lets a terminal
+    /// ignore: it reorders or hides the text around it, or is not seen itself.
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
-        case 0x80...0x9F, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F,
-            0xFEFF, 0xFFF9...0xFFFB, 0xE0000...0xE007F:
-            true
-        default: false
+        case 0x80...0x9F, 0x2028...0x202E, 0xFFF9...0xFFFB: true
+        default: Unicode.Scalar(scalar)?.properties.isDefaultIgnorableCodePoint ?? false
         }
     }
 

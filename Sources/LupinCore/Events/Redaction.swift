@@ -98,7 +98,7 @@ package struct Redactor: Sendable {
     }
 
     /// How far the longest known secret reaches in any encoding, and a URL's parameter.
-    package var reach: Int { max(4096, matcher.longest * 12) }
+    package var reach: Int { max(4096, matcher.reach) }
 
     /// Masks a part of a body: known secrets, those in URLs, and members by their names.
     ///
@@ -121,7 +121,7 @@ package struct Redactor: Sendable {
     ) -> (text: [UInt8]?, taken: Int) {
         if isOff { return (nil, cut) }
         let named = members.findings(in: bytes, isStart: isStart)
-        let places = urls.findings(in: bytes).filter { $0.isLikely(in: bytes) }
+        let places = urls.findings(in: bytes, isBody: true)
         let hits = matcher.find(in: bytes, endsOpen: isCut)
         if named.isEmpty, places.isEmpty, hits.isEmpty { return (nil, cut) }
         let losses = Redactor.joined(

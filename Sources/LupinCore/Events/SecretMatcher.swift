@@ -28,8 +28,8 @@ package struct SecretMatcher: Sendable {
     }
 
     package private(set) var count = 0
-    /// The length of the longest secret.
-    package private(set) var longest = 0
+    /// How many bytes the longest form of a secret may have, unless somebody pads it.
+    package private(set) var reach = 0
     private var known: Set<[UInt8]> = []
     /// The secrets, and their forms before further encoding.
     private var texts: [[UInt8]] = []
@@ -55,7 +55,7 @@ package struct SecretMatcher: Sendable {
         guard secret.count >= SecretMatcher.secretBytesMin, known.insert(secret).inserted else {
             return false
         }
-        longest = max(longest, secret.count)
+        reach = max(reach, secret.reduce(0) { $0 + SecretMatcher.formBytesMax(of: $1) })
         insert(secret, SecretPattern.all)
         if secret.contains(0x20) {
             // HTML forms encode a space as a plus sign.
@@ -80,6 +80,13 @@ package struct SecretMatcher: Sendable {
         search(bytes, endsOpen, &hits) { $0 }
         searchUnescaped(bytes, endsOpen, layer: 1, &hits) { $0 }
         return SecretMatcher.merged(hits)
+    }
+
+    /// How many bytes a byte may take: `\u005cu0041`, `\u0026#x41\u003b` or
+    /// `\u0026lowbar\u003b`.
+    private static func formBytesMax(of byte: UInt8) -> Int {
+        let name = ReferenceNames.longestName(of: byte)
+        return max(16, name + 12)
     }
 
     private mutating func insert(_ text: [UInt8], _ patterns: [SecretPattern]) {

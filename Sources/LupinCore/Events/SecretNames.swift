@@ -12,7 +12,7 @@ package enum SecretNames {
         "proxy-authentication-info", "auth", "x-auth", "bearer", "dpop", "token", "*token", "jwt",
         "*-jwt", "*_jwt", "*assertion", "samlresponse", "samlart", "ticket", "credential",
         // Sessions.
-        "cookie", "set-cookie", "set-cookie2", "session", "*session-id", "*session_id",
+        "cookie", "cookie2", "set-cookie", "set-cookie2", "session", "*session-id", "*session_id",
         "*sessionid", "*sessid",
         // Passwords and keys.
         "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*-pwd", "*_pwd", "*secret*",
@@ -27,7 +27,10 @@ package enum SecretNames {
 
     /// Fields of heads besides: ordinary words in other places, or for the cache's list of names.
     package static let fields =
-        everywhere + ["x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key"]
+        everywhere + [
+            "x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key", "*cookie", "*cookie2",
+            "*authentication",
+        ]
 
     /// Parameters of URLs besides: in JSON these are ordinary words.
     package static let parameters =

@@ -19,7 +19,7 @@ package struct URLRedaction: Sendable {
 
         /// Whether it is no accident in a body that is no text: there, two slashes are followed by
         /// an `@` every few megabytes, and what stands between them must not get lost.
-        func isLikely(in text: Span<UInt8>) -> Bool {
+        fileprivate func isLikely(in text: Span<UInt8>) -> Bool {
             guard case .userinfo(let range) = self else { return true }
             for i in range where !(0x21..<0x7F).contains(text[i]) { return false }
             let before = range.lowerBound - 3
@@ -34,12 +34,74 @@ package struct URLRedaction: Sendable {
     /// How many bytes before a finding show that it is one: a separator and an encoded name.
     static let contextBytes = nameBytesMax * 3 + 8
 
+    /// The escapes below which a text may hold another URL.
+    private static let nesting: [Escaping] = [.percent, .backslash]
+    /// The number of layers of them that are undone.
+    private static let layersMax = 2
+
     private let parameters: NameSet
 
     package init(parameters: NameSet) { self.parameters = parameters }
 
-    /// Returns the parts to redact, in order; for most texts none, found in a single pass.
-    package func findings(in text: Span<UInt8>) -> [Finding] {
+    /// Returns the parts to redact, in order and without overlaps; for most texts none, found in a
+    /// single pass.
+    ///
+    /// In a body, what is no URL for certain is left.
+    package func findings(in text: Span<UInt8>, isBody: Bool = false) -> [Finding] {
+        var findings = plainFindings(in: text, isBody: isBody)
+        let count = findings.count
+        appendNested(in: text, isBody: isBody, layer: 1, to: &findings) { $0 }
+        return findings.count == count ? findings : URLRedaction.merged(findings)
+    }
+
+    /// Undoes escapes, and appends what is found then: a URL may be the parameter of another, or
+    /// stand in a JSON string.
+    private func appendNested(
+        in text: Span<UInt8>,
+        isBody: Bool,
+        layer: Int,
+        to findings: inout [Finding],
+        _ origin: (Range<Int>) -> Range<Int>
+    ) {
+        let present = Escaping.present(in: text)
+        if present == 0 { return }
+        for escaping in URLRedaction.nesting where present >> escaping.rawValue & 1 == 1 {
+            guard let inner = Unescaped(text, undoing: escaping) else { continue }
+            for finding in plainFindings(in: inner.bytes.span, isBody: isBody) {
+                findings.append(.value(origin(inner.origin(of: finding.range))))
+            }
+            guard layer < URLRedaction.layersMax else { continue }
+            appendNested(in: inner.bytes.span, isBody: isBody, layer: layer + 1, to: &findings) {
+                origin(inner.origin(of: $0))
+            }
+        }
+    }
+
+    /// Sorts findings, and joins those that overlap.
+    private static func merged(_ findings: [Finding]) -> [Finding] {
+        var result: [Finding] = []
+        for finding in findings.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+            guard let last = result.last, finding.range.lowerBound < last.range.upperBound else {
+                result.append(finding)
+                continue
+            }
+            let end = max(last.range.upperBound, finding.range.upperBound)
+            let range = last.range.lowerBound..<end
+            switch (last, finding) {
+            case (.value, .value): result[result.count - 1] = .value(range)
+            case (.userinfo, _), (_, .userinfo): result[result.count - 1] = .userinfo(range)
+            }
+        }
+        return result
+    }
+
+    /// Returns what is found without undoing an escape.
+    private func plainFindings(in text: Span<UInt8>, isBody: Bool) -> [Finding] {
+        let findings = plainFindings(in: text)
+        return isBody ? findings.filter { $0.isLikely(in: text) } : findings
+    }
+
+    private func plainFindings(in text: Span<UInt8>) -> [Finding] {
         var findings: [Finding] = []
         var end = 0
         var i = 0
@@ -102,20 +164,24 @@ package struct URLRedaction: Sendable {
     }
 
     /// Returns the range of `value` in `name=value` after the separator, if the name is on the
-    /// list.
+    /// list; also in `other=name=value`.
     private func secretValue(in text: Span<UInt8>, after separator: Int) -> Range<Int>? {
         var i = separator + 1
-        while i < text.count, text[i] == 0x20 { i += 1 }
-        let name = i
-        while i < text.count, text[i] != 0x3D {
-            // A percent-encoded byte takes three.
-            guard i - name < URLRedaction.nameBytesMax * 3 else { return nil }
-            switch text[i] {
-            case 0x26, 0x3F, 0x23, 0x3B, 0x3E, 0...0x20: return nil
-            default: i += 1
+        while true {
+            while i < text.count, text[i] == 0x20 { i += 1 }
+            let name = i
+            while i < text.count, text[i] != 0x3D {
+                // A percent-encoded byte takes three.
+                guard i - name < URLRedaction.nameBytesMax * 3 else { return nil }
+                switch text[i] {
+                case 0x26, 0x3F, 0x23, 0x3B, 0x3E, 0...0x20: return nil
+                default: i += 1
+                }
             }
+            guard i < text.count else { return nil }
+            if lists(text.extracting(name..<i)) { break }
+            i += 1
         }
-        guard i < text.count, lists(text.extracting(name..<i)) else { return nil }
         let start = i + 1
         var end = start
         // Not ended by `;`: a value may hold one, and hiding too much is the lesser harm.

@@ -12,12 +12,12 @@ package enum ScreenText {
         var cleaned = ""
         var marks = 0
         for scalar in text.unicodeScalars {
-            if isHarmful(scalar) {
+            if LogText.isHarmful(scalar) {
                 cleaned += escaped(scalar)
                 marks = 0
             } else if CellWidth.of(scalar) == 0 {
                 // A mark without a character before it would join the frame.
-                guard marks < marksMax, !isSelector(scalar), !cleaned.isEmpty else { continue }
+                guard marks < marksMax, !cleaned.isEmpty else { continue }
                 marks += 1
                 cleaned.unicodeScalars.append(scalar)
             } else {
@@ -119,21 +119,6 @@ package enum ScreenText {
     /// Whether a text is visible ASCII, whose width is its length.
     private static func isPlain(_ text: String) -> Bool {
         text.utf8.allSatisfy { 0x20..<0x7F ~= $0 }
-    }
-
-    /// Shows a form of the character before, or carries hidden bytes.
-    private static func isSelector(_ scalar: Unicode.Scalar) -> Bool {
-        0xFE00...0xFE0F ~= scalar.value || 0xE0100...0xE01EF ~= scalar.value
-    }
-
-    private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F...0x9F, 0x061C, 0x115F...0x1160, 0x180E, 0x200B...0x200F,
-            0x2028...0x202E, 0x2060...0x206F, 0x3164, 0xFEFF, 0xFFA0, 0xFFF9...0xFFFB,
-            0x1D173...0x1D17A, 0xE0000...0xE007F:
-            true
-        default: false
-        }
     }
 
     private static func escaped(_ scalar: Unicode.Scalar) -> String {

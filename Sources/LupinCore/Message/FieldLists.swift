@@ -25,7 +25,7 @@ extension FieldSection {
 
 extension FieldSection {
     /// Removes the members called `name` from a list of items (RFC 9651 §3.1), whatever their
-    /// parameters are; a line without any other member is marked as not to be forwarded.
+    /// parameters are, and a line without any other member as a whole.
     mutating func removeMembers(called name: String, ofLine index: Int) {
         var kept: [[UInt8]] = []
         var isChanged = false
@@ -39,7 +39,7 @@ extension FieldSection {
         }
         guard isChanged else { return }
         if kept.isEmpty {
-            lines[index].isHopByHop = true
+            lines.remove(at: index)
         } else {
             replaceValue(ofLine: index, by: [UInt8](kept.joined(separator: [0x2C, 0x20])))
         }

@@ -23,7 +23,7 @@ package enum HopByHop {
     ) -> Wishes {
         var wishes = Wishes()
         wishes.upgrade = fields.requestedUpgrade
-        markForged(&fields)
+        removeForged(&fields)
         mark(
             &fields,
             keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
@@ -46,20 +46,21 @@ package enum HopByHop {
         if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
         if !keepsAltSvc { names.insert(.altSvc) }
         mark(&fields, names)
-        markForged(&fields)
+        removeForged(&fields)
     }
 
-    /// Marks what would pass for lupin's own words, in heads and trailers of others: `Lupin-…`
+    /// Removes what would pass for lupin's own words, in heads and trailers of others: `Lupin-…`
     /// fields, and the members called `lupin` of Proxy-Status and Cache-Status.
     ///
     /// Those of another lupin on the way are removed as well: nothing tells them from an origin's.
-    package static func markForged(_ fields: inout FieldSection) {
+    /// They are not only marked, since records show marked lines, too.
+    package static func removeForged(_ fields: inout FieldSection) {
         guard mayHoldForged(fields) else { return }
-        for i in fields.lines.indices {
+        for i in fields.lines.indices.reversed() {
             let line = fields.lines[i]
             let name = fields.text(line.name).lowercased()
             if name.hasPrefix("lupin-") {
-                fields.lines[i].isHopByHop = true
+                fields.lines.remove(at: i)
             } else if line.known == .proxyStatus || name == "cache-status" {
                 fields.removeMembers(called: "lupin", ofLine: i)
             }

@@ -13,9 +13,11 @@ package enum PathReading: CaseIterable, Sendable {
     case backslashes
     /// `;` and what follows it in a segment are no part of the path.
     case withoutParameters
-    /// Windows: full-width and overlong characters are plain ones, and a segment ends without dots
-    /// and blanks.
+    /// Windows: `%uXXXX` is a character, those that look like ASCII and overlong ones are ASCII,
+    /// and a segment ends without dots and blanks.
     case windows
+    /// Control characters, what can't be seen, and blanks at both ends of a segment are left out.
+    case visible
     /// The path ends at a NUL, a question mark or a number sign, encoded or not.
     case cut
     /// Percent-encoding is undone until there is none, and all the others do at once.
@@ -29,30 +31,37 @@ package enum PathReading: CaseIterable, Sendable {
         case .backslashes: "IIS and Node's URL"
         case .withoutParameters: "Tomcat, Jetty and Spring"
         case .windows: "IIS and others on Windows"
+        case .visible: "a server that drops blanks and controls, as Java's trim and URL parsers do"
         case .cut: "a CGI program"
         case .again: "a server that decodes again behind a proxy"
         }
     }
 
-    /// The path as they read it, in normal form.
-    fileprivate func read(_ path: [UInt8]) -> [UInt8] {
+    /// The path as they read it, in normal form; some of them read it in one way, some in another.
+    fileprivate func read(_ path: [UInt8]) -> [[UInt8]] {
+        guard self == .merged else { return decoded(path).map(\.percentEncodedPath) }
         let merged = path.mergingSlashes
-        if self == .merged { return NormalPath(merged.span).rewritten ?? merged }
-        return decoded(path).percentEncodedPath
+        return [NormalPath(merged.span).rewritten ?? merged]
     }
 
     /// The same with nothing encoded.
-    private func decoded(_ path: [UInt8]) -> [UInt8] {
+    private func decoded(_ path: [UInt8]) -> [[UInt8]] {
         switch self {
-        case .merged: path.mergingSlashes
-        case .decoded: path.percentDecoded
-        case .backslashes: path.percentDecoded.withSlashes.mergingSlashes
-        case .withoutParameters: path.withoutParameters.percentDecoded.mergingSlashes
-        case .windows: path.percentDecoded.narrowed.withSlashes.trimmingSegments.mergingSlashes
-        case .cut: path.percentDecoded.cutAtEnd.mergingSlashes
+        case .merged: return [path.mergingSlashes]
+        case .decoded: return [path.percentDecoded]
+        case .backslashes: return [path.percentDecoded.withSlashes.mergingSlashes]
+        case .withoutParameters: return [path.withoutParameters.percentDecoded.mergingSlashes]
+        case .windows:
+            let narrowed = path.percentOrUnicodeDecoded.narrowed
+            return [narrowed.withSlashes.trimmingSegments.mergingSlashes]
+        case .visible: return [path.percentDecoded.visible.trimmingBlanks.mergingSlashes]
+        case .cut: return [path.percentDecoded.cutAtEnd.mergingSlashes]
         case .again:
-            path.decodedWholly.narrowed.withSlashes.withoutParameters.trimmingSegments
-                .mergingSlashes
+            let whole = path.decodedWholly.narrowed
+            return [whole, whole.cutAtEnd].map { text in
+                text.visible.withSlashes.withoutParameters.trimmingBlanks.trimmingSegments
+                    .mergingSlashes
+            }
         }
     }
 
@@ -100,9 +109,10 @@ extension RuleSet {
         let path = storage[subject.pathAndQuery.range].prefix(normal.pathCount)
         let own = normal.rewritten ?? Array(path)
         let judges = judging(subject)
-        for reading in PathReading.allCases {
-            let path = reading.read(own)
-            if path == own { continue }
+        let readings = PathReading.allCases.flatMap { reading in
+            reading.read(own).map { (reading, path: $0) }
+        }
+        for (reading, path) in readings where path != own {
             var other = subject
             let start = other.fields.storage.count
             other.fields.storage += path + query
@@ -157,7 +167,12 @@ extension Match {
 // MARK: What servers do
 
 extension [UInt8] {
-    fileprivate var percentDecoded: [UInt8] {
+    fileprivate var percentDecoded: [UInt8] { decoded(takesUnicode: false) }
+
+    /// With `%uXXXX`, too, as IIS reads it.
+    fileprivate var percentOrUnicodeDecoded: [UInt8] { decoded(takesUnicode: true) }
+
+    private func decoded(takesUnicode: Bool) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(count)
         var i = 0
@@ -165,6 +180,9 @@ extension [UInt8] {
             if let byte = NormalPath.escape(at: i, in: span) {
                 output.append(byte)
                 i += 3
+            } else if takesUnicode, let scalar = unicodeEscape(at: i) {
+                output += UTF8.encode(scalar) ?? .init()
+                i += 6
             } else {
                 output.append(self[i])
                 i += 1
@@ -173,11 +191,21 @@ extension [UInt8] {
         return output
     }
 
+    /// The character of `%uXXXX` at a place; nil if there is none.
+    private func unicodeEscape(at i: Int) -> Unicode.Scalar? {
+        guard count - i >= 6, self[i] == 0x25, self[i + 1] | 0x20 == UInt8(ascii: "u"),
+            let high = NumberReader.hexadecimalByte(span, at: i + 2),
+            let low = NumberReader.hexadecimalByte(span, at: i + 4)
+        else { return nil }
+        // Bounded: two bytes.
+        return Unicode.Scalar(UInt32(high) << 8 | UInt32(low))
+    }
+
     /// Decoded until nothing changes, four times at most: no server does it more often.
     fileprivate var decodedWholly: [UInt8] {
         var text = self
         for _ in 0..<4 {
-            let next = text.percentDecoded
+            let next = text.percentOrUnicodeDecoded
             if next.count == text.count { break }
             text = next
         }
@@ -207,66 +235,88 @@ extension [UInt8] {
 
     /// Without the blanks at the end of segments, and the dots of those that are not dots alone.
     fileprivate var trimmingSegments: [UInt8] {
-        let segments = split(separator: 0x2F, omittingEmptySubsequences: false)
-        return Array(
-            segments.map { segment -> ArraySlice<UInt8> in
-                var segment = segment
-                while segment.last == 0x20 { segment.removeLast() }
-                if segment.elementsEqual([0x2E]) || segment.elementsEqual([0x2E, 0x2E]) {
-                    return segment
-                }
-                while let last = segment.last, last == 0x2E || last == 0x20 { segment.removeLast() }
+        mapSegments { segment in
+            var segment = segment
+            while let last = segment.last, last <= 0x20 { segment.removeLast() }
+            if segment.elementsEqual([0x2E]) || segment.elementsEqual([0x2E, 0x2E]) {
                 return segment
-            }.joined(separator: [0x2F])
-        )
+            }
+            while let last = segment.last, last == 0x2E || last <= 0x20 { segment.removeLast() }
+            return segment
+        }
+    }
+
+    /// Without the blanks at both ends of segments.
+    fileprivate var trimmingBlanks: [UInt8] {
+        mapSegments { segment in
+            var segment = segment.drop { $0 == 0x20 }
+            while segment.last == 0x20 { segment.removeLast() }
+            return segment
+        }
+    }
+
+    private func mapSegments(_ transform: (ArraySlice<UInt8>) -> ArraySlice<UInt8>) -> [UInt8] {
+        let segments = split(separator: 0x2F, omittingEmptySubsequences: false)
+        return Array(segments.map(transform).joined(separator: [0x2F]))
     }
 
     fileprivate var cutAtEnd: [UInt8] {
         Array(prefix { $0 != 0x00 && $0 != 0x3F && $0 != 0x23 })
     }
 
-    /// Full-width forms (U+FF01 to U+FF5E), the other slashes of Unicode, and overlong UTF-8 of two
-    /// and three bytes as the ASCII characters that they look like.
+    /// Characters that look like ASCII ones, and overlong UTF-8, as ASCII.
     fileprivate var narrowed: [UInt8] {
+        rewritten { code in code.lookalike.map { .some($0) } }
+    }
+
+    /// Without controls and what can't be seen; every blank is a space.
+    fileprivate var visible: [UInt8] {
+        rewritten { code in
+            if code < 0x20 || 0x7F...0x9F ~= code { return .some(nil) }
+            let scalar = Unicode.Scalar(code)
+            if scalar?.properties.isDefaultIgnorableCodePoint == true { return .some(nil) }
+            return scalar?.properties.isWhitespace == true ? 0x20 : nil
+        }
+    }
+
+    /// With each character replaced or, by a nil within the optional, left out; those for which the
+    /// closure returns nil stay as they are.
+    private func rewritten(_ transform: (UInt32) -> UInt8??) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(count)
         var i = 0
         while i < count {
-            let (byte, length) = narrow(at: i)
-            output.append(byte)
+            let (code, length) = character(at: i)
+            switch transform(code) {
+            case .some(.some(let byte)): output.append(byte)
+            case .some(.none): break
+            case .none: output += self[i..<i + length]
+            }
             i += length
         }
         return output
     }
 
-    private func narrow(at i: Int) -> (byte: UInt8, length: Int) {
-        func next(_ offset: Int) -> UInt8? {
-            guard i + offset < count, self[i + offset] & 0xC0 == 0x80 else { return nil }
-            return self[i + offset] & 0x3F
-        }
-        switch self[i] {
-        case 0xC0, 0xC1:
-            if let low = next(1) { return ((self[i] & 1) << 6 | low, 2) }
-        case 0xE0:
-            if let high = next(1), let low = next(2), high < 2 { return (high << 6 | low, 3) }
-        case 0xEF:
-            // U+FF01 is an exclamation mark.
-            if let high = next(1), let low = next(2), high >= 0x3C {
-                let code = Int(high & 3) << 6 | Int(low)
-                if (0x01...0x5E).contains(code) {
-                    return (UInt8(truncatingIfNeeded: code + 0x20), 3)
-                }
+    /// The character at a place as lenient readers of UTF-8 take it: overlong forms and lengths up
+    /// to six count, and a byte that begins no character is one of Latin-1.
+    private func character(at i: Int) -> (code: UInt32, length: Int) {
+        let first = self[i]
+        let length =
+            switch first {
+            case 0xC0...0xDF: 2
+            case 0xE0...0xEF: 3
+            case 0xF0...0xF7: 4
+            case 0xF8...0xFB: 5
+            case 0xFC...0xFD: 6
+            default: 1
             }
-        case 0xE2:
-            // U+2044, U+2215 and U+2216.
-            if let high = next(1), let low = next(2) {
-                if high == 0x01, low == 0x04 { return (0x2F, 3) }
-                if high == 0x08, low == 0x15 { return (0x2F, 3) }
-                if high == 0x08, low == 0x16 { return (0x5C, 3) }
-            }
-        default: break
+        guard length > 1, count - i >= length else { return (UInt32(first), 1) }
+        var code = UInt32(first) & (0x7F >> UInt32(length))
+        for byte in self[i + 1..<i + length] {
+            guard byte & 0xC0 == 0x80 else { return (UInt32(first), 1) }
+            code = code << 6 | UInt32(byte & 0x3F)
         }
-        return (self[i], 1)
+        return (code, length)
     }
 
     /// In normal form: dot segments are resolved, and what a path can't hold is encoded.
@@ -279,5 +329,21 @@ extension [UInt8] {
             if isPlain { encoded.append(byte) } else { encoded.append(escaping: byte) }
         }
         return NormalPath(encoded.span).rewritten ?? encoded
+    }
+}
+
+extension UInt32 {
+    /// The ASCII character that servers on Windows take a character for; nil for any other.
+    fileprivate var lookalike: UInt8? {
+        switch self {
+        case 0x00..<0x80: UInt8(truncatingIfNeeded: self)
+        // Full-width forms: U+FF01 is an exclamation mark.
+        case 0xFF01...0xFF5E: UInt8(truncatingIfNeeded: self - 0xFF01 + 0x21)
+        case 0x2044, 0x2215, 0x2571, 0x29F8: 0x2F
+        case 0x2216, 0x29F5, 0x29F9, 0xFE68: 0x5C
+        case 0x2024, 0x3002, 0xFE52, 0xFF61: 0x2E
+        case 0x85, 0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000: 0x20
+        default: nil
+        }
     }
 }

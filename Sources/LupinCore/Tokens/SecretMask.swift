@@ -11,7 +11,7 @@ package struct SecretMask: Sendable {
     private static let mark = UInt8(ascii: "*")
 
     private let matcher: SecretMatcher
-    /// How many bytes the longest form may have: `\uXXXX` in a string of a string, for each byte.
+    /// How many bytes the longest form may have.
     private let reach: Int
     /// The bytes that stand in no form of any secret.
     private let isBetween: [Bool]
@@ -33,7 +33,7 @@ package struct SecretMask: Sendable {
         self.matcher = matcher
         self.isBetween = isBetween
         self.passesLines = passesLines
-        reach = matcher.longest * 12
+        reach = matcher.reach
     }
 
     /// The whole text masked; nil where it holds no secret.

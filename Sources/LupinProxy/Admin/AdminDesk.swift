@@ -207,6 +207,11 @@ struct AdminDesk {
             line.add("rejected", UInt64(shared.reloads.rejected))
             line.closeObject()
             line.add("bypasses", UInt64(shared.rejections.all(now: loop.now).count))
+            let (used, limit) = shared.replayDisk.state
+            line.openObject("replay_disk")
+            line.add("bytes", UInt64(max(0, used)))
+            line.add("limit", UInt64(max(0, limit)))
+            line.closeObject()
             line.openObject("history")
             line.add("kept", UInt64(shared.history.count))
             line.add("limit", UInt64(shared.history.limit))

@@ -68,6 +68,12 @@ extension AdminDesk {
         )
         text.single("lupin_exchanges_live", .gauge, "Exchanges under way.", live)
         text.single(
+            "lupin_replay_disk_bytes",
+            .gauge,
+            "Bytes on disk of request bodies that are kept for another attempt.",
+            shared.replayDisk.used
+        )
+        text.single(
             "lupin_records_dropped_total",
             .counter,
             "Lines of the log that were lost.",

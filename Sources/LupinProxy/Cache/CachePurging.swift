@@ -51,7 +51,7 @@ extension Exchange {
         var purged = CachePurge()
         if let disk = store.disk {
             let count = try await onDisk(disk) { store in
-                urls.reduce(0) { $0 + DiskTier.remove($1, in: store) }
+                urls.reduce(0) { $0 + DiskTier.remove($1, in: store, isErasing: true) }
             }
             purged.responses = count ?? 0
             // Look-ups have brought back entries from the disk meanwhile.

@@ -245,15 +245,16 @@ final class DiskTier: Sendable {
     /// Drops the responses that a request for a URL may find, in all partitions.
     func remove(url: String) { submit { _ = Self.remove(url, in: $0) } }
 
-    /// Does the same on the thread itself.
+    /// Does the same on the thread itself; with `isErasing`, no file keeps anything of them.
     /// - Returns: The number of dropped entries.
-    static func remove(_ url: String, in store: DiskStore) -> Int {
+    static func remove(_ url: String, in store: DiskStore, isErasing: Bool = false) -> Int {
         let listed = store.keys(url: CacheKey.generalListing(of: url))
         let general = Set(
             CacheKey.answering(url, among: listed.lazy.map { CacheKey(stored: $0.key) })
         )
         let ids = listed.filter { general.contains(CacheKey(stored: $0.key)) }.map(\.id)
-        return store.remove(url: url) + store.remove(ids)
+        return store.remove(url: url, isErasing: isErasing)
+            + (isErasing ? store.erase(ids) : store.remove(ids))
     }
 
     /// Drops the responses that requests for these URLs may find; all when `urls` is nil.

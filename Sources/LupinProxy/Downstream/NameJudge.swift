@@ -2,11 +2,12 @@
 import LupinCore
 import LupinTLS
 
-/// Why a tunnel ends before a byte of its client has gone out.
+/// Why a tunnel ends: before a byte of its client has gone out, or before another host is named.
 struct TunnelRefusal {
     let error: LupinError
-    /// The TLS alert that tells the client (RFC 8446 §6); nil for a client that speaks no TLS.
-    let alert: UInt8?
+    /// The TLS alert that tells the client (RFC 8446 §6); nil for a client that speaks no TLS, or
+    /// has an answer of the server's.
+    private(set) var alert: UInt8?
 
     /// decode_error, handshake_failure, unrecognized_name and access_denied.
     static let decodeError: UInt8 = 50
@@ -20,6 +21,13 @@ struct TunnelRefusal {
     private init(_ origin: Origin, _ detail: String, alert: UInt8?) {
         error = LupinError(.tunnelNameDenied, host: origin.hostAndPort, detail: detail)
         self.alert = alert
+    }
+
+    /// The same without an alert.
+    var unannounced: TunnelRefusal {
+        var refusal = self
+        refusal.alert = nil
+        return refusal
     }
 
     static func name(at origin: Origin, _ detail: String) -> TunnelRefusal {
@@ -38,8 +46,8 @@ struct TunnelRefusal {
     static func unreadable(at origin: Origin) -> TunnelRefusal {
         TunnelRefusal(
             origin,
-            "The first bytes inside look like TLS and hold no readable ClientHello, so no rule "
-                + "can be asked for its name.",
+            "What came inside looks like TLS and holds no readable ClientHello, so no rule can be "
+                + "asked for its name.",
             alert: decodeError
         )
     }

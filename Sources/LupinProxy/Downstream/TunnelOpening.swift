@@ -40,6 +40,8 @@ final class TunnelOpening: BodySource {
     private var awaitsServer = false
     /// Whether a byte of the server's came while none of the client's had gone out.
     private var hasHeardServer = false
+    /// Looks for another name behind the one that was judged.
+    private var watch: RecordWatch?
 
     init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, slot: ParkingSlot) {
         self.source = source
@@ -138,6 +140,7 @@ final class TunnelOpening: BodySource {
         case .hello(let hello):
             self.hello = hello
             verdict = judge?.refusal(of: hello).map { .refused($0) } ?? .passes
+            if let judge, !isStopped { watch = RecordWatch(judge) }
         case .unreadable: refuseUnreadable()
         case .needsMore: if bytes.count > ClientHello.wireBytesMax { refuseUnreadable() }
         case .notTLS:
@@ -182,6 +185,21 @@ final class TunnelOpening: BodySource {
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        guard let watch, !watch.isDone else { return try pass(to: sink, keeping: replay) }
+        watch.sink = sink
+        defer { watch.sink = nil }
+        do throws(LupinError) {
+            return try pass(to: watch, keeping: replay)
+        } catch {
+            if let refusal = watch.refusal { verdict = .refused(refusal) }
+            throw error
+        }
+    }
+
+    private func pass(
+        to sink: any BodySink,
+        keeping replay: BodyReplay?
+    ) throws(LupinError) -> Offer {
         guard passed < held.count else { return try source.offer(to: sink, keeping: replay) }
         let taken = try sink.push(held, from: passed, isLast: false, keeping: replay)
         passed += taken
@@ -196,7 +214,10 @@ final class TunnelOpening: BodySource {
     var trailers: FieldSection { source.trailers }
     var knownLength: UInt64? { source.knownLength }
     var isGathering: Bool { source.isGathering }
-    var spliceable: UInt64 { verdict == nil || passed < held.count ? 0 : source.spliceable }
+    var spliceable: UInt64 {
+        let isLooking = verdict == nil || passed < held.count || watch?.isDone == false
+        return isLooking ? 0 : source.spliceable
+    }
 
     func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
         try source.splice(into: pipe, count)
@@ -215,6 +236,50 @@ private final class Inspector: BodySink {
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
     func flush() throws(LupinError) -> Bool { true }
+}
+
+/// Stands before the sink of what a TLS client sends, and stops it before it names a host that is
+/// refused.
+private final class RecordWatch: BodySink {
+    var sink: (any BodySink)?
+    private(set) var refusal: TunnelRefusal?
+    private let judge: NameJudge
+    private var records = ClientRecords()
+    /// Whether the hello that began it all has passed.
+    private var hasBegun = false
+    /// How many bytes were looked at that the sink had no room for.
+    private var ahead = 0
+
+    init(_ judge: NameJudge) { self.judge = judge }
+
+    var isDone: Bool { records.isDone && refusal == nil }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        let isKnown = min(ahead, payload.count)
+        for finding in records.follow(payload.extracting(isKnown..<payload.count)) {
+            if refusal == nil { refusal = judged(finding) }
+        }
+        guard refusal == nil else { throw .stoppedTunnel }
+        let taken = try sink?.push(payload, isLast: isLast) ?? 0
+        ahead = max(ahead, payload.count) - taken
+        return taken
+    }
+
+    private func judged(_ finding: ClientRecords.Finding) -> TunnelRefusal? {
+        defer { hasBegun = true }
+        switch finding {
+        case .hello(let hello): return hasBegun ? judge.refusal(of: hello)?.unannounced : nil
+        case .unreadable: return .unreadable(at: judge.origin).unannounced
+        case .notTLS:
+            return judge.refusesUnnamed ? .unreadable(at: judge.origin).unannounced : nil
+        }
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool {
+        try sink?.finish(trailers: trailers) ?? true
+    }
+
+    func flush() throws(LupinError) -> Bool { try sink?.flush() ?? true }
 }
 
 extension LupinError {

@@ -194,7 +194,7 @@ extension Exchange {
         case .blocked: return .begun
         case .end:
             var trailers = source.trailers
-            if !trailers.isEmpty { HopByHop.markForged(&trailers) }
+            if !trailers.isEmpty { HopByHop.removeForged(&trailers) }
             return try sink.finish(trailers: trailers) ? .sent : .staged
         case .payload:
             let offer = try source.offer(to: sink, keeping: nil)

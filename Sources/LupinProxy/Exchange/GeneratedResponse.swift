@@ -65,6 +65,9 @@ extension Exchange {
             name: FieldName.proxyStatus.spelling,
             value: ProxyStatus.value(for: error, redactor: redactor)
         )
+        if request.method != .connect {
+            response.head.fields.add(name: "Content-Security-Policy", value: HTMLPage.policy)
+        }
         if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
         name(&response)
         // After a malformed request the position of the next one is unknown.

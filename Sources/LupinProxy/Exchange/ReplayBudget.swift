@@ -42,43 +42,46 @@ final class ReservedMemory {
 
 /// The space on disk that all kept bodies have together; one user has at most half of it.
 package final class ReplayDisk: Sendable {
-    private struct State {
+    private struct Share {
         var bytesMax: Int
         var used = 0
         var byUser: [ClientUser: Int] = [:]
     }
 
-    private let state: Mutex<State>
+    private let share: Mutex<Share>
 
-    package init(bytesMax: Int) { state = Mutex(State(bytesMax: bytesMax)) }
+    package init(bytesMax: Int) { share = Mutex(Share(bytesMax: bytesMax)) }
 
     /// Changes the limit; bytes that are reserved already stay reserved.
-    package func limit(_ bytesMax: Int) { state.withLock { $0.bytesMax = bytesMax } }
+    package func limit(_ bytesMax: Int) { share.withLock { $0.bytesMax = bytesMax } }
 
     /// The bytes that are reserved.
-    package var used: Int { state.withLock { $0.used } }
+    package var used: Int { state.used }
+
+    /// The bytes that are reserved, and the limit.
+    package var state: (used: Int, bytesMax: Int) { share.withLock { ($0.used, $0.bytesMax) } }
 
     /// Reserves `count` more bytes; returns false, and reserves nothing, beyond the limit or the
     /// user's half.
     ///
     /// All unknown users have one half together.
     package func reserve(_ count: Int, for user: ClientUser) -> Bool {
-        state.withLock { state in
-            let own = state.byUser[user] ?? 0
-            guard count <= state.bytesMax - state.used, count <= state.bytesMax / 2 - own else {
+        share.withLock { share in
+            let own = share.byUser[user] ?? 0
+            guard count <= share.bytesMax - share.used, count <= share.bytesMax / 2 - own else {
                 return false
             }
-            state.used += count
-            state.byUser[user] = own + count
+            share.used += count
+            share.byUser[user] = own + count
             return true
         }
     }
 
     package func release(_ count: Int, of user: ClientUser) {
-        state.withLock { state in
-            state.used -= count
-            let left = (state.byUser[user] ?? 0) - count
-            state.byUser[user] = left > 0 ? left : nil
+        share.withLock { share in
+            share.used -= count
+            let left = (share.byUser[user] ?? 0) - count
+            share.byUser[user] = left > 0 ? left : nil
         }
     }
 }

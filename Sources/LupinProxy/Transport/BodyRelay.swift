@@ -116,7 +116,7 @@ final class BodyRelay {
                 return true
             case .end:
                 var trailers = source.trailers
-                if !trailers.isEmpty { HopByHop.markForged(&trailers) }
+                if !trailers.isEmpty { HopByHop.removeForged(&trailers) }
                 try finish { () throws(LupinError) in try sink.finish(trailers: trailers) }
                 return true
             case .payload:

@@ -205,6 +205,7 @@ final class TerminalInspector {
                     question.method,
                     question.path,
                     body: question.body,
+                    bytesMax: AdminClient.exchangesBytesMax,
                     on: inspector.executor.loop
                 )
                 let answer = InspectorAnswer(

@@ -56,4 +56,25 @@ struct LogTextTests {
             }
         }
     }
+
+    /// The ranges of Default_Ignorable_Code_Point in Unicode 16.
+    private static let ignorable: [ClosedRange<UInt32>] = [
+        0xAD...0xAD, 0x34F...0x34F, 0x61C...0x61C, 0x115F...0x1160, 0x17B4...0x17B5,
+        0x180B...0x180F, 0x200B...0x200F, 0x202A...0x202E, 0x2060...0x206F, 0x3164...0x3164,
+        0xFE00...0xFE0F, 0xFEFF...0xFEFF, 0xFFA0...0xFFA0, 0xFFF0...0xFFF8, 0x1BCA0...0x1BCA3,
+        0x1D173...0x1D17A, 0xE0000...0xE0FFF,
+    ]
+
+    @Test(arguments: ignorable)
+    func `what a terminal may ignore is shown as an escape`(range: ClosedRange<UInt32>) throws {
+        for value in range {
+            let scalar = try #require(Unicode.Scalar(value))
+            let text = "a\(scalar)b"
+            #expect(!LogText.isHarmless(text), "\(value)")
+            for shown in [LogText.plain(text), LogText.lines(text), ScreenText.clean(text)] {
+                #expect(shown.hasPrefix("a\\u") && shown.hasSuffix("b"), "\(value)")
+                #expect(shown.utf8.allSatisfy { 0x20..<0x7F ~= $0 })
+            }
+        }
+    }
 }

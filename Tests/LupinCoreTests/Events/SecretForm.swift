@@ -6,7 +6,8 @@ import LupinCore
 enum SecretForm: CaseIterable {
     case plain, percent, lowerPercent, everyBytePercent, form, percentTwice
     case json, slashes, unicodeEscapes, jsonTwice, jsonInPercent, quotedString, hexEscapes
-    case html, decimalReferences, hexReferences, htmlInJSON
+    case html, htmlNames, bareReferences, decimalReferences, hexReferences, paddedReferences
+    case htmlInJSON, htmlNamesInJSON
     case hex, upperHex
     case base64, base64URL, base64InPercent, base64Lines, base64LinesInJSON
     case base64OfForm, base64OfJSON, base64Twice, base64URLTwice
@@ -28,9 +29,13 @@ enum SecretForm: CaseIterable {
         case .quotedString: "in a quoted string (RFC 9110 §5.6.4)"
         case .hexEscapes: "with `\\xXX`, as access logs write it"
         case .html: "in HTML, with named references"
+        case .htmlNames: "in HTML, with a name wherever HTML has one"
+        case .bareReferences: "in HTML, without the semicolons that it can do without"
         case .decimalReferences: "in HTML, with decimal references"
         case .hexReferences: "in HTML, with hexadecimal references"
+        case .paddedReferences: "in HTML, with zeros before the numbers"
         case .htmlInJSON: "in HTML inside a JSON string"
+        case .htmlNamesInJSON: "in HTML with names, inside a JSON string"
         case .hex: "in hexadecimal"
         case .upperHex: "in upper-case hexadecimal"
         case .base64: "in base64 (RFC 4648 §4), at any place of it"
@@ -64,10 +69,16 @@ enum SecretForm: CaseIterable {
         case .quotedString: return secret.quoted
         case .hexEscapes: return secret.withEscapes { "\\x" + $0.hexDigits }
         case .html: return secret.htmlEscaped
+        case .htmlNames: return secret.named
+        case .bareReferences: return secret.barelyEscaped
         case .decimalReferences: return secret.withReferences { "&#\($0);" }
         case .hexReferences:
             return secret.withReferences { "&#x" + String($0, radix: 16, uppercase: true) + ";" }
+        case .paddedReferences:
+            return secret.withReferences { "&#x0000000\(String($0, radix: 16));" }
         case .htmlInJSON: return secret.htmlEscaped.jsonEscaped.replacing("&", with: "\\u0026")
+        case .htmlNamesInJSON:
+            return secret.named.replacing("&", with: "\\u0026").replacing(";", with: "\\u003b")
         case .hex: return secret.utf8.map(\.hexDigits).joined()
         case .upperHex: return secret.utf8.map(\.hexDigits).joined().uppercased()
         case .base64: return all.base64
@@ -113,6 +124,20 @@ extension String {
             .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
     }
 
+    /// With the references that need no semicolon.
+    fileprivate var barelyEscaped: String {
+        map { character in
+            ["&": "&amp", "<": "&lt", ">": "&gt", "\"": "&quot"][character] ?? String(character)
+        }.joined()
+    }
+
+    /// With each character as its named reference, where HTML has one.
+    fileprivate var named: String {
+        map { character in
+            HTMLNames.all[character].map { "&\($0);" } ?? String(character)
+        }.joined()
+    }
+
     /// All but letters and digits as `escape` writes their bytes.
     fileprivate func withEscapes(_ escape: (UInt8) -> String) -> String {
         utf8.map { $0.isUnreserved ? String(UnicodeScalar($0)) : escape($0) }.joined()
@@ -153,4 +178,16 @@ extension UInt8 {
     }
 
     fileprivate var hexDigits: String { String(self, radix: 16).leftPadded(2) }
+}
+
+/// Names of HTML's, as its standard lists them.
+private enum HTMLNames {
+    static let all: [Character: String] = [
+        "\t": "Tab", "\n": "NewLine", "!": "excl", "\"": "quot", "#": "num", "$": "dollar",
+        "%": "percnt", "&": "amp", "'": "apos", "(": "lpar", ")": "rpar", "*": "ast", "+": "plus",
+        ",": "comma", ".": "period", "/": "sol", ":": "colon", ";": "semi", "<": "lt",
+        "=": "equals", ">": "gt", "?": "quest", "@": "commat", "[": "lsqb", "\\": "bsol",
+        "]": "rsqb", "^": "Hat", "_": "lowbar", "`": "grave", "{": "lcub", "|": "verbar",
+        "}": "rcub", "é": "eacute", "ý": "yacute", "ß": "szlig", "÷": "divide", "Å": "Aring",
+    ]
 }

@@ -61,6 +61,39 @@ struct SecretMatcherTests {
         }
     }
 
+    /// HTML §13.5: every name of an ASCII character.
+    @Test(arguments: [
+        ("\t", "Tab;"), ("\n", "NewLine;"), ("!", "excl;"), ("\"", "quot; quot QUOT; QUOT"),
+        ("#", "num;"), ("$", "dollar;"), ("%", "percnt;"), ("&", "amp; amp AMP; AMP"),
+        ("'", "apos;"), ("(", "lpar;"), (")", "rpar;"), ("*", "ast; midast;"), ("+", "plus;"),
+        (",", "comma;"), (".", "period;"), ("/", "sol;"), (":", "colon;"), (";", "semi;"),
+        ("<", "lt; lt LT; LT"), ("=", "equals;"), (">", "gt; gt GT; GT"), ("?", "quest;"),
+        ("@", "commat;"), ("[", "lbrack; lsqb;"), ("\\", "bsol;"), ("]", "rbrack; rsqb;"),
+        ("^", "Hat;"), ("_", "lowbar; UnderBar;"), ("`", "grave; DiacriticalGrave;"),
+        ("{", "lbrace; lcub;"), ("|", "verbar; vert; VerticalLine;"), ("}", "rbrace; rcub;"),
+    ])
+    func `each name of a character is undone, alone and in a stream`(
+        character: String,
+        names: String
+    ) {
+        let secret = "a1\(character)b2\(character)c3"
+        let redactor = makeRedactor(secrets: [secret])
+        for name in names.split(separator: " ") {
+            let planted = secret.replacing(character, with: "&\(name)")
+            #expect(redactor.cleaned("<\(planted)>") == "<\(mark(secret))>", "\(planted)")
+            var mask = SecretMask([secret])
+            var output: [UInt8] = []
+            for byte in "<\(planted)>".utf8 {
+                let piece = [byte]
+                mask.mask(piece.span, isLast: false, into: &output)
+            }
+            let end: [UInt8] = []
+            mask.mask(end.span, isLast: true, into: &output)
+            let stars = String(repeating: "*", count: planted.utf8.count)
+            #expect(String(decoding: output, as: UTF8.self) == "<\(stars)>", "\(planted)")
+        }
+    }
+
     @Test func `overlapping secrets are hidden with all that each of them covers`() {
         let redactor = makeRedactor(secrets: ["abcdefgh", "efghijkl", "efghij"])
         #expect(redactor.cleaned("<abcdefghijkl>") == "<\(mark("abcdefgh"))>")

@@ -44,7 +44,8 @@ struct SecretNamesTests {
     enum Place: CaseIterable { case field, query, encodedQuery, form, multipart, json }
 
     private static let hidden = [
-        "Authorization", "X-Forwarded-Authorization", "Set-Cookie2", "DPoP", "X-Signature",
+        "Authorization", "X-Forwarded-Authorization", "Set-Cookie2", "Cookie2", "DPoP",
+        "X-Signature",
         "X-Hub-Signature-256", "X-Session-Id", "X-Goog-Iap-Jwt-Assertion", "apikey", "api_key",
         "X-Api-Key", "pwd", "passwd", "user_password", "auth", "session", "sessionId", "PHPSESSID",
         "jwt", "assertion", "client_assertion", "SAMLResponse", "ticket", "sas", "sig", "token",
@@ -65,6 +66,69 @@ struct SecretNamesTests {
     func `of a name with parts the last one counts`(name: String) {
         for place in Place.allCases where place != .field {
             #expect(!isShown(name, in: place), "\(name) in \(place)")
+        }
+    }
+
+    @Test(arguments: [
+        "X-Cookie", "X-Forwarded-Cookie", "X-Cookie2", "Authentication", "X-Authentication",
+        "X-Auth-Token", "Ocp-Apim-Subscription-Key",
+    ])
+    func `a field is hidden under its other names`(name: String) {
+        #expect(!isShown(name, in: .field))
+    }
+
+    /// How a URL with `access_token=hunter22` lies in another text.
+    @Test(arguments: [
+        "http://a/?to=http://h/%23access_token=hunter22", "/?x=access_token%3Dhunter22",
+        "/?x=access_token%253Dhunter22", "/?x=access_token=hunter22&b=1",
+        "/?to=http%3A%2F%2Fh%2F%3Faccess_token%3Dhunter22%26b%3D1",
+        "/?to=http%253A%252F%252Fh%252F%253Fb%253D1%2526access_token%253Dhunter22",
+        "/#to=%3Faccess_token=hunter22", "/#%23access_token%3Dhunter22",
+        "/%3Faccess_token=hunter22",
+        "/p%253Faccess_token=hunter22", "/p;x=%26access_token=hunter22",
+        "http%3A%2F%2Fhunter22%3Apw@h/", "/?u=http%3A%2F%2Fme:hunter22@h%2F",
+        "/?u=https:%252F%252Fme%253Ahunter22%2540h", "/?x=%61ccess_token%3Dhunter22",
+        "/?x=acce%2573s_token=hunter22", "/?x=a%26access%5Ftoken=hunter22%20",
+        #"{"u":"http:\/\/h\/?a=1\u0026access_token=hunter22"}"#,
+        #"{"u":"http:\/\/me:hunter22@h\/"}"#, #"{"u":"\/?to=%3Faccess_token%3Dhunter22"}"#,
+        "<http://h/%3Faccess_token=hunter22>; rel=next", "0;url=/?to=%23access_token=hunter22",
+        "/?a=b=c=access_token=hunter22", "/?next=/?next=%2F%3Ftoken%3Dhunter22",
+    ])
+    func `a URL within another text hides its secrets`(text: String) {
+        let cleaned = redactor.cleaned(text)
+        #expect(!cleaned.contains("hunter22"), "\(cleaned)")
+        let bytes = Array(text.utf8)
+        let masked = redactor.masked(
+            bytes.span,
+            MemberRedaction(names: []),
+            upTo: text.utf8.count,
+            isStart: true,
+            isLast: true,
+            isCut: false
+        )
+        let body = masked.text.map { String(decoding: $0, as: UTF8.self) } ?? text
+        let isPlainPath = text.hasPrefix("http%3A")
+        #expect(isPlainPath || !body.contains("hunter22"), "\(body)")
+    }
+
+    @Test(arguments: [
+        "/?x=a%3Db", "/?to=http%3A%2F%2Fh%2F%3Fq%3D1%26page%3D2", "/@scope%2fname", "/a%2Fb%40c",
+        "/?q=100%25", "/?data=YWJj==", "/?q=tokens%3D1", #"{"a":"\/b\/c?d=e"}"#, "/?f=a=b=c",
+        "mailto:me%40h", "C:\\a\\b@c",
+    ])
+    func `a text without a secret's name stays as it is`(text: String) {
+        #expect(redactor.cleaned(text) == text)
+    }
+
+    @Test func `what stands around a nested secret stays`() {
+        let mark = "REDACTED.0000"
+        for (text, cleaned) in [
+            ("/?to=%3Ftoken%3Dabc%26b%3D1&c=2", "/?to=%3Ftoken%3D\(mark)%26b%3D1&c=2"),
+            ("/?token=a%26b&c=2", "/?token=\(mark)&c=2"),
+            ("/?x=token=abc&token=def", "/?x=token=\(mark)&token=\(mark)"),
+            ("http://u:p@h/?to=http%3A%2F%2Fv:q@i%2Fx", "http://h/?to=http%3A%2F%2F\(mark)i%2Fx"),
+        ] {
+            #expect(redactor.cleaned(text) == cleaned)
         }
     }
 

@@ -8,7 +8,7 @@ struct ScreenTextTests {
         ("\u{9B}2J", "\\u009b2J"), ("a\u{202E}b", "a\\u202eb"), ("\u{2066}x", "\\u2066x"),
         ("\u{7F}", "\\u007f"), ("\u{200B}", "\\u200b"), ("\u{E0041}", "\\ue0041"),
         ("日本", "日本"), ("e\u{301}", "e\u{301}"), ("\u{301}x", "x"),
-        ("x\u{FE0F}\u{E0100}y", "xy"),
+        ("x\u{FE0F}\u{E0100}y", "x\\ufe0f\\ue0100y"),
     ])
     func `control characters are shown as what they are`(sample: (text: String, clean: String)) {
         #expect(

@@ -19,7 +19,14 @@ struct PathReadingsTests {
         ("//b", "nginx, Apache and others that merge slashes", "/b"),
         ("/a/..;x/b", "Tomcat, Jetty and Spring", "/b"),
         ("/a/..%5cb", "IIS and Node's URL", "/b"),
-        ("/b.", "IIS and others on Windows", "/b"), ("/b%00c", "a CGI program", "/b"),
+        ("/b.", "IIS and others on Windows", "/b"),
+        ("/%u0062", "IIS and others on Windows", "/b"),
+        (
+            "/%c2%ad%62",
+            "a server that drops blanks and controls, as Java's trim and URL parsers do",
+            "/b"
+        ),
+        ("/b%00c", "a CGI program", "/b"),
         ("/a/..%252fb", "a server that decodes again behind a proxy", "/b"),
     ])
     func `the first reading for which other rules hold is told`(

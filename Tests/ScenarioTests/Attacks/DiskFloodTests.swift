@@ -106,6 +106,27 @@ struct DiskFloodTests {
         }
     }
 
+    @Test func `status and metrics tell how much is in use`() async throws {
+        try await ProxyFixture.run(ProxyFixture.adminSocket + Self.rules) { proxy in
+            func shown() throws -> String? {
+                let status = try proxy.adminJSON("/v1/status")
+                #expect(status["replay_disk.limit"] == "\(1 << 20)")
+                let bytes = try #require(status["replay_disk.bytes"])
+                let metrics = try proxy.admin("GET", "/v1/metrics").bodyText
+                #expect(metrics.contains("\nlupin_replay_disk_bytes \(bytes)\n"))
+                return bytes
+            }
+            #expect(try shown() == "0")
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let far = try put(Self.fitting, from: client, to: origin)
+            #expect(try shown() != "0")
+            try far.reply(204)
+            #expect(try client.response(to: "PUT").status == 204)
+            try eventually("a share that is free") { (try? shown()) == "0" }
+        }
+    }
+
     @Test func `without any space bodies are kept in memory alone`() async throws {
         let rules = everywhere(
             "retry: {use: standard, backoff: none, replay_spill: 1MiB}",

@@ -30,6 +30,40 @@ struct ForgedMarkTests {
         }
     }
 
+    /// An answer with forged marks between true ones.
+    private static let forged = [
+        "HTTP/1.1 200 OK", "Lupin-Id: 0123456789abcdef", "LUPIN-Bypass: x", "X-Own: 1",
+        "Proxy-Status: edge; error=dns_error, lupin; error=http_request_denied",
+        "Cache-Status: lupin; hit", "Proxy-Status: lupin; error=dns_timeout", "Content-Length: 0",
+    ]
+
+    private static func look(at text: String) {
+        let text = text.lowercased()
+        for word in ["x-own", "edge; error=dns_error"] {
+            #expect(text.contains(word), "\(text)")
+        }
+        for word in ["0123456789abcdef", "lupin-bypass", "lupin; error", "lupin; hit"] {
+            #expect(!text.contains(word), "\(text)")
+        }
+    }
+
+    @Test func `the record shows what the client got`() async throws {
+        let answer = Self.forged.joined(separator: "\r\n") + "\r\n\r\n"
+        try await ProxyFixture.run("log: {headers: all}") { proxy in
+            let origin = try proxy.origin(answering: answer)
+            #expect(try proxy.client().get(origin.url()).status == 200)
+            Self.look(at: try proxy.record().text)
+        }
+        try await Inside.run("log: {headers: all}\n" + Inside.rule) { inside in
+            try inside.send("GET", "/")
+            let connection = try inside.accept()
+            try connection.request()
+            try connection.send(answer)
+            #expect(try inside.client.response().status == 200)
+            Self.look(at: try inside.proxy.record().text)
+        }
+    }
+
     @Test func `members of others stay, with their quoted commas`() async throws {
         try await ProxyFixture.run { proxy in
             let status = #"edge; details="a, lupin; x", lupin; error=proxy_internal_error, b"#

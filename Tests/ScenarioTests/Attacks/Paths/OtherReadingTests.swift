@@ -42,7 +42,10 @@ struct OtherReadingTests {
         "/pub/..%c0%afsecret/x", "/pub/..%e0%80%afsecret/x", "/pub/..%ef%bc%8fsecret/x",
         "/pub/%ef%bc%8e%ef%bc%8e%ef%bc%8fsecret", "/pub/..%e2%88%95secret", "/pub/..%20/secret",
         "/pub/..%5c..%5csecret", "/pub/...%2f..%2f..%2fsecret", "/pub/x/..%2f..%2fsecret",
-        "/pub/..%3b/secret", "/pub/..%2f%2e%2e%2fsecret?a=/pub/",
+        "/pub/..%3b/secret", "/pub/..%2f%2e%2e%2fsecret?a=/pub/", "/pub/..%u2215secret",
+        "/pub/%u002e%u002e%u002fsecret", "/pub/..%u005csecret", "/pub/..%uff0fsecret",
+        "/pub/..%09/secret", "/pub/..%00/secret", "/pub/.%00./secret", "/pub/..%c2%a0/secret",
+        "/pub/..%f0%80%80%afsecret", "/pub/%e3%80%82%e3%80%82/secret", "/pub/..%2500/secret",
     ])
     func `a way out of the folder that the rule allows is 400`(path: String) async throws {
         try await Self.status(of: path, Self.allowing) { response, origin in
@@ -57,7 +60,13 @@ struct OtherReadingTests {
         "/;a/secret/x", "/secret;a/x", "/secret;/x", "/%5csecret/x", "/secret%5cx",
         "/%2573ecret/x", "/%c0%afsecret/x", "/%ef%bc%8fsecret/x", "/secret./x", "/secret%20/x",
         "/secret.%20./x", "/x/%2e%2e//secret%2fx", "/secret/%00", "/./%2e/secret%2fx",
-        "/%ef%bd%93ecret/x", "/secret%2f%3fa",
+        "/%ef%bd%93ecret/x", "/secret%2f%3fa", "/secret%09/x", "/secret%c2%a0/x", "/%09secret/x",
+        "/%u0073ecret/x", "/secret%u2215x", "/secret%u002fx", "/%U0073ecret/x", "/secret%00/x",
+        "/%00secret/x", "/sec%00ret/x", "/secret%00", "/secret./", "/secret%20/", "/secret%20.",
+        "/secret.../x", "/secret%0a", "/sec%0d%0aret/x", "/secret%7f/x", "/%20secret/x",
+        "/%2e%c0%af/secret%c0%afx", "/secret%c0%ae", "/%c1%b3ecret/x", "/%e0%81%b3ecret/x",
+        "/secret%e2%80%8b/x", "/se%c2%adcret/x", "/%ef%bb%bfsecret/x", "/secret%e3%80%80/x",
+        "/secret%2509/x", "/secret%2500.png", "/%25u0073ecret/x", "/secret%e2%81%84x",
     ])
     func `a way into the folder that the rule refuses is 400`(path: String) async throws {
         try await Self.status(of: path, Self.denying) { response, origin in
@@ -69,7 +78,9 @@ struct OtherReadingTests {
     @Test(arguments: [
         "/pub/@scope%2fname", "/pub/a;jsessionid=1", "/pub/a//b", "/pub/a%20b", "/pub/%252f",
         "/pub/v1.2./x", "/pub/a%5Cb", "/pub/x/..%2fy", "/pub/%e2%82%ac", "/pub/a%3Fb", "/pub/a.",
-        "/pub/projects/group%2Fproject/x", "/pub/a?u=../secret", "/pub/a?u=%2e%2e%2f%5c;",
+        "/pub/projects/group%2Fproject/x", "/pub/100%u", "/pub/voil%C3%A0/x", "/pub/a%09b",
+        "/pub/%u20ac", "/pub/%E4%BD%A0%E5%A5%BD", "/pub/a%00", "/pub/caf%e9/x", "/pub/%f0%9f%90%ba",
+        "/pub/a?u=../secret", "/pub/a?u=%2e%2e%2f%5c;",
     ])
     func `a path for which the same rules hold in every reading passes as it came`(
         path: String

@@ -87,6 +87,28 @@ struct WebPageTests {
         }
     }
 
+    /// Else the page's own icon would be asked for with the credential: it is of the same origin.
+    @Test(arguments: ["text/html", "text/plain", "application/json"])
+    func `a page that says so loads nothing from the host that was asked`(
+        type: String
+    ) async throws {
+        try await Self.run(Self.rule) { proxy, origin in
+            let client = try proxy.client()
+            try client.send(
+                "GET",
+                "http://\(origin.authority("api.test"))/",
+                ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Accept: \(type)"]
+            )
+            let response = try client.response()
+            #expect(response.status == 403)
+            #expect(response["content-type"]?.hasPrefix(type) == true)
+            let policy = try #require(response["content-security-policy"])
+            #expect(policy.contains("default-src 'none'") && policy.contains("img-src data:"))
+            let hasIcon = response.bodyText.contains("<link rel=\"icon\" href=\"data:,\">")
+            #expect(hasIcon == (type == "text/html"))
+        }
+    }
+
     @Test(arguments: [
         [], [browser], ["User-Agent: curl/8", "Referer: https://evil.test/"],
         ["User-Agent: git/2.50"], ["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", browser],
