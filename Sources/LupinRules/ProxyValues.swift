@@ -75,6 +75,7 @@ extension DecodingContext {
             if case .text(let text) = $0 { return text.contains("@") }
             return false
         }
+        guard acceptsVariables(of: raw, isCredential: true, at: node) else { return nil }
         guard let lastAt else { return resolved(raw, role: .userinfo, at: node) }
         var result = ""
         for (index, piece) in pieces.enumerated() {
