@@ -84,7 +84,7 @@ extension ErrorKind {
             "The certificate of \(host) is not trusted, so nothing was sent. "
                 + "If this server is yours, write a `trust` rule for it."
         default:
-            "\(host) broke off the TLS handshake. It may want a client certificate."
+            "\(host) broke off the TLS handshake."
         }
     }
 
