@@ -44,6 +44,10 @@ extension RecordFormat {
             place.open(.redirects, to: &output)
             output.append(redactor.list(of: record.redirects))
         }
+        if !record.flaws.isEmpty {
+            place.open(.lenient, to: &output)
+            output.append(redactor.list(of: record.flaws.all.map(\.word)))
+        }
     }
 
     private mutating func add(

@@ -23,6 +23,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case trustPolicy, trustVerdict, trustChecks, trustLeaf, trustEnd
     case isValid, failedCondition, validationAction, validationNote
     case redirects
+    case lenient
     case attempts
     case blocked, dns, tcp, tls, send, wait, receive, total
     case errorType, errorDetail, errorSide
@@ -117,6 +118,12 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .validationAction: .text("validate.then", "what lupin did with the response")
         case .validationNote: .text("validate.note", "what could not be checked")
         case .redirects: .value("redirects", "those followed: `status`, `location`")
+        case .lenient:
+            .value(
+                "lenient",
+                "flaws of the response that were read over: "
+                    + ResponseFlaw.allCases.map { "`\($0.word)`" }.joined(separator: ", ")
+            )
         case .attempts: .value("attempts", "one object each, see below")
         case .blocked: .value("timing.blocked", "ms in lupin: queue, pool, token, back-off")
         case .dns: .value("timing.dns", "ms for looking up the name")

@@ -23,6 +23,7 @@ package struct RecordedEnd: Sendable {
         }
         let attempts = record[field: .attempts]?.list ?? []
         for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
+        lines += lenience
         if let answer { lines.append("lupin itself answered: \(answer)") }
         lines += token
         lines += standIns
@@ -75,6 +76,16 @@ package struct RecordedEnd: Sendable {
 
     private var redirection: [String] {
         guard record[field: .redirected]?.bool == true else { return [] }
+    private var lenience: [String] {
+        let words = record[field: .lenient]?.list?.compactMap(\.string) ?? []
+        let flaws = ResponseFlaw.allCases.filter { words.contains($0.word) }
+        guard !flaws.isEmpty else { return [] }
+        return [
+            "the response has \(flaws.map(\.text).joined(separator: ", and ")): it was read "
+                + "nevertheless, not stored, and its connection closed (upstream.strict refuses it)"
+        ]
+    }
+
         return ["the client ignored the proxy variables, and was led to lupin"]
     }
 

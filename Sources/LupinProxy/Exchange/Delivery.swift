@@ -38,6 +38,14 @@ extension Exchange {
         return status < 400 && upstream?.isReading == true && !resources.isDraining
     }
 
+    /// Notes what is wrong with a response that goes to the client nevertheless.
+    func noteFlaws(of response: ParsedResponse) {
+        record.flaws = response.flaws
+        // HTTP/2 can't carry such a name (RFC 9113 §8.2.1).
+        guard response.flaws.contains(.name), request.version == .http2 else { return }
+        HopByHop.markOddNames(&response.head.fields)
+    }
+
     /// Stages the head of the origin's response.
     func present(_ response: ParsedResponse) throws(LupinError) -> any BodySink {
         let (framing, contentLength) = (response.framing, response.contentLength)

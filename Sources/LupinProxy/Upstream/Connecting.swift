@@ -159,8 +159,11 @@ extension Exchange {
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.writableReason = .upstreamWritable
-        let limits = HTTP1Limits(snapshot.limits)
-        if let parent = hop.connectedParent, let security = parent.security {
+        let limits = HTTP1Limits(
+            snapshot.limits,
+            isStrict: snapshot.settings.upstream.isStrict
+        )
+        if !isOpenToOrigin, let parent = hop.connectedParent, let security = parent.security {
             let way = NextHop.parent(parent)
             _ = try await shakeHands(
                 channel,
@@ -204,7 +207,11 @@ extension Exchange {
         to origin: Origin,
         through parent: ParentHop
     ) async throws(LupinError) {
-        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: HTTP1Limits(snapshot.limits))
+        let limits = HTTP1Limits(
+            snapshot.limits,
+            isStrict: snapshot.settings.upstream.isStrict
+        )
+        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: limits)
         var head = RequestHead()
         head.method = .connect
         var options = RequestOptions(
