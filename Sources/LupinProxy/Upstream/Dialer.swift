@@ -70,6 +70,7 @@ struct Dialer {
         _ interruptions: WakeReasons
     ) async throws(DialFailure) -> [IPAddress] {
         if let address = hop.host.address { return [address] }
+        if let addresses = hop.host.loopbackAddresses { return addresses }
         let host = hop.host.text
         do throws(ResolveFailure) {
             if let answer = resources.resolver.cached(host) { return try answer.get() }
