@@ -384,6 +384,8 @@ package struct AttemptRecord: Sendable {
     package var decision = Decision.deliver
     /// The reason for the decision, as a sentence for users; empty when it needs none.
     package var reason = ""
+    /// `host:port` of the parent proxy on its way; nil for the direct one.
+    package var via: String?
     /// The address of the connection.
     package var peer: IPAddress?
     package var peerPort: UInt16 = 0

@@ -93,6 +93,7 @@ extension RecordFormat {
             place.add(.errorType, literal: error.kind.token, to: &output)
             place.add(.errorDetail, error.detail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
+            if let parent = error.parent { place.add(.errorParent, parent, redactor, to: &output) }
         }
         guard let tunnel = record.tunnel else { return }
         place.add(.tunnelSent, tunnel.sentBytes, to: &output)

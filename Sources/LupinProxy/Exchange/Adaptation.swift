@@ -312,9 +312,11 @@ extension Exchange {
             )
         }
         let isSecure = parent.scheme == .https
+        let passage = enclosure?.passage?.parent
         return ParentHop(
             proxy: parent,
-            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil
+            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil,
+            login: passage?.proxy == parent ? passage?.login : nil
         )
     }
 

@@ -82,7 +82,8 @@ struct Dialer {
                 interruptions: interruptions
             )
         } catch {
-            throw DialFailure(error: resolveError(error, host))
+            let failure = resolveError(error, host).blaming(hop.connectedParent?.text)
+            throw DialFailure(error: failure)
         }
     }
 
@@ -151,7 +152,7 @@ struct Dialer {
             channel = try await reach(addresses, hop, until: deadline, interruptions)
         } catch {
             throw DialFailure(
-                error: connectError(error, hop),
+                error: connectError(error, hop).blaming(hop.connectedParent?.text),
                 isEveryAddressRefused: error.isEveryAddressRefused
             )
         }

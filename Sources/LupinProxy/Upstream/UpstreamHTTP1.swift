@@ -76,7 +76,7 @@ final class UpstreamHTTP1: Upstream {
 
     func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
-        if head.authenticatesConnection { isForOneClient = true }
+        if head.logsInToConnection { isForOneClient = true }
         mayPersist = false
         responseHasBegun = false
         var bytes = channel.takeStaged()
