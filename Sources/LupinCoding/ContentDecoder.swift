@@ -5,14 +5,16 @@ package import LupinCore
 /// A body being decompressed, with limits on its output.
 ///
 /// It reads `deflate` in zlib's format and as raw deflate, which many servers send under that name.
-/// Several gzip members or zstd frames in a row are one body. An error is final.
+/// Several gzip members or zstd frames in a row are one body. What follows a gzip stream and is no
+/// other member is dropped, as everybody does: servers pad with it. An error is final.
 package struct ContentDecoder: ~Copyable {
     /// The ratio is checked from this many bytes of output on: short bodies may have any ratio.
     package static let freeBytes = 64 << 10
     private static let stepBytes = 16 << 10
 
-    /// untouched → inside → ended; ended → inside when another member or frame follows.
-    private enum State { case untouched, inside, ended }
+    /// untouched → inside → ended; ended → inside when another member or frame follows, and → over
+    /// when something else does.
+    private enum State { case untouched, inside, ended, over }
 
     private let coding: DecodableCoding
     private let bytesMax: Int
@@ -22,6 +24,8 @@ package struct ContentDecoder: ~Copyable {
     private var beginning: [UInt8] = []
     private var state = State.untouched
     private var failure: CodingProblem?
+    /// Bytes of a gzip member behind the first one, as long as they may be none; nil otherwise.
+    private var doubtfulBytes: Int?
     private var bytesIn = 0
     private var bytesOut = 0
     /// What `bytesOut` may become by the input at hand.
@@ -81,7 +85,8 @@ package struct ContentDecoder: ~Copyable {
                 try run(input.extracting(droppingFirst: first.count), into: &output)
             }
         }
-        if isLast, state == .inside { throw .truncated }
+        // One byte may be the first of two that begin a member, and is the last of the body.
+        if isLast, state == .inside, doubtfulBytes ?? 2 > 1 { throw .truncated }
     }
 
     private mutating func run(
@@ -91,9 +96,11 @@ package struct ContentDecoder: ~Copyable {
         var done = 0
         var isFull = false
         while done < input.count || isFull {
+            if state == .over { return }
             if state == .ended {
                 guard DecodingStream.mayRepeat(coding) else { throw .corrupt }
                 stream?.restart()
+                doubtfulBytes = coding == .gzip ? 0 : nil
             }
             state = .inside
             // One byte beyond the limit shows that there is more.
@@ -110,6 +117,7 @@ package struct ContentDecoder: ~Copyable {
             bytesOut += written
             try check(trimming: &output)
             isFull = step.isFull
+            doubtfulBytes = written > 0 ? nil : doubtfulBytes.map { $0 + step.consumed }
             switch step.outcome {
             case .more:
                 // No coding leaves input and takes nothing.
@@ -117,7 +125,9 @@ package struct ContentDecoder: ~Copyable {
             case .ended:
                 state = .ended
                 isFull = false
-            case .failed(let problem): throw problem
+            case .failed(let problem):
+                guard doubtfulBytes != nil else { throw problem }
+                state = .over
             }
         }
     }

@@ -71,8 +71,17 @@ extension DecodingContext {
     private static let kinds = ["env", "file", "secret", "token", "header", "query", "id"]
 
     /// Fills in all that is known at load; returns nil after reporting a problem.
-    func template(_ text: String, role: ValueRole, at node: YAMLNode) -> Template? {
+    ///
+    /// `isCredential` is true for the value of a field that holds one.
+    func template(
+        _ text: String,
+        role: ValueRole,
+        at node: YAMLNode,
+        isCredential: Bool = false
+    ) -> Template? {
         guard text.unicodeScalars.contains("$") else { return Template(text) }
+        let isSecret = isCredential || role == .secret || role == .userinfo
+        guard acceptsVariables(of: text, isCredential: isSecret, at: node) else { return nil }
         var parts: [Template.Part] = []
         var isComplete = true
         for piece in ValuePiece.pieces(of: text) {
@@ -276,11 +285,10 @@ extension DecodingContext {
                     "write ${\(reference.kind):NAME}"
                 )
             } else {
-                let near = nearest(to: reference.kind, among: DecodingContext.kinds)
                 refuse(
                     .name,
                     "unknown reference \"${\(reference.kind)}\"",
-                    near.map { "did you mean \"\($0)\"?" } ?? "write $${ for the characters"
+                    hint(forUnknown: reference.kind, among: DecodingContext.kinds)
                 )
             }
         }

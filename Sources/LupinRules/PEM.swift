@@ -9,6 +9,16 @@ package struct PEMBlock: Equatable {
     package var content: [UInt8]
     /// Whether the content is a key that needs a password.
     package var isEncrypted: Bool
+
+    /// The DER of a certificate under any of OpenSSL's labels; nil for another block.
+    fileprivate var certificate: [UInt8]? {
+        switch label {
+        case "CERTIFICATE", "X509 CERTIFICATE": content
+        // Its owner's wishes for it follow, which are not ours.
+        case "TRUSTED CERTIFICATE": DER.sequences(in: content)?.first ?? content
+        default: nil
+        }
+    }
 }
 
 package enum PEM {
@@ -54,8 +64,8 @@ package enum PEM {
         if bytes.first == 0x30 {
             found = DER.sequences(in: bytes)
         } else {
-            let text = String(validating: bytes, as: UTF8.self)
-            found = text.flatMap(blocks)?.filter { $0.label == "CERTIFICATE" }.map(\.content)
+            let text = String(validating: bytes[bytes.span.byteOrderMark...], as: UTF8.self)
+            found = text.flatMap(blocks)?.compactMap(\.certificate)
         }
         guard let found, !found.isEmpty,
             found.allSatisfy({ DER.sequences(in: $0)?.count == 1 })

@@ -24,16 +24,15 @@ extension DecodingContext {
     private func environmentProxy(_ node: YAMLNode) -> UpstreamProxy? {
         let environment = ProxyEnvironment(surroundings.environment)
         for (variable, problem) in environment.problems {
-            if problem.isUnavailable {
-                unavailable(variable, problem.message, at: node)
-            } else {
-                error(.environment, "\(variable): \(problem.message)", at: node)
-            }
+            let code = problem.isUnavailable ? Diagnostic.Code.unavailable : .environment
+            let isList = variable.lowercased() == "no_proxy"
+            let hint = isList ? "taken as if it were not there" : "requests that need it get 502"
+            warning(code, "\(variable): \(problem.message)", at: node, hint: hint)
         }
         for case let userinfo? in [environment.http?.userinfo, environment.https?.userinfo] {
             taint(userinfo)
         }
-        return environment.problems.isEmpty ? .environment(environment) : nil
+        return .environment(environment)
     }
 
     private func parentProxy(_ raw: String, at node: YAMLNode) -> ParentProxy? {
@@ -76,6 +75,7 @@ extension DecodingContext {
             return false
         }
         guard let lastAt else { return resolved(raw, role: .userinfo, at: node) }
+        guard acceptsVariables(of: raw, isCredential: true, at: node) else { return nil }
         var result = ""
         for (index, piece) in pieces.enumerated() {
             guard case .text(let value) = part(piece, role: .userinfo, at: node) else { return nil }
@@ -137,11 +137,10 @@ extension DecodingContext {
 extension [ListenerSettings] {
     /// Whether a connection to `host` and `port` would certainly reach one of the listeners.
     func containListener(at host: Host, port: UInt16) -> Bool {
-        let isLocalName = host.text == "localhost" || host.text.hasSuffix(".localhost")
-        return contains { listener in
+        contains { listener in
             guard listener.port == port, port != 0 else { return false }
             let isLocal = listener.address.isLoopback || listener.address.isUnspecified
-            guard let address = host.address else { return isLocalName && isLocal }
+            guard let address = host.address else { return host.isLoopback && isLocal }
             if address == listener.address { return true }
             if listener.address.isUnspecified { return address.isLoopback || address.isUnspecified }
             return listener.address.isLoopback && address.isUnspecified

@@ -18,6 +18,9 @@ struct StepDecoder {
         case .modify: .setting
         }
     }
+    /// The fields whose values are credentials.
+    private static let credentials = NameSet(SecretNames.fields)
+
     private var keys: [DocumentedKey] {
         switch side {
         case .request: RuleKeyTable.step
@@ -105,7 +108,11 @@ struct StepDecoder {
             return []
         }
         return entries.compactMap { entry in
-            let value = context.fieldValue(entry.value, role: role)
+            let value = context.fieldValue(
+                entry.value,
+                role: role,
+                isCredential: StepDecoder.credentials.contains(entry.key.utf8Span.span)
+            )
             guard context.mayChange(entry.key, at: entry), let value else { return nil }
             return (entry.key, value)
         }
@@ -317,7 +324,13 @@ extension DecodingContext {
     }
 
     /// Decodes a value that is allowed in a field (RFC 9110 §5.5).
-    func fieldValue(_ node: YAMLNode, role: ValueRole) -> Template? {
+    ///
+    /// `isCredential` is true where the field holds one.
+    func fieldValue(
+        _ node: YAMLNode,
+        role: ValueRole,
+        isCredential: Bool = false
+    ) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(
                 node,
@@ -325,7 +338,8 @@ extension DecodingContext {
                 write: "\"\" for an empty one; to delete a field, write remove: […]"
             )
         }
-        guard let value = template(raw, role: role, at: node) else { return nil }
+        let template = template(raw, role: role, at: node, isCredential: isCredential)
+        guard let value = template else { return nil }
         for case .text(let text) in value.parts {
             guard let problem = RequestStep.problem(withFieldValue: text) else { continue }
             return refuse(.header, problem, at: node)

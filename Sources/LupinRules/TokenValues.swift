@@ -20,6 +20,7 @@ extension DecodingContext {
             tellUnexpected(node, expected: what, hint: "write \(example)")
             return nil
         }
+        guard acceptsVariables(of: raw, isCredential: true, at: node) else { return nil }
         if isSecret { taintLiterals(raw) }
         guard let secret = secretText(pieces: ValuePiece.pieces(of: raw), at: node),
             let text = textNow(secret, at: node)
@@ -313,6 +314,7 @@ extension DecodingContext {
             tellUnexpected(node, expected: "a value", hint: "write \(example)")
             return nil
         }
+        guard acceptsVariables(of: raw, isCredential: true, at: node) else { return nil }
         var parts: [TokenField.Part] = []
         for piece in ValuePiece.pieces(of: raw) {
             if case .reference("token", nil, _, _) = piece {

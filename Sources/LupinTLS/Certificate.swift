@@ -96,7 +96,8 @@ extension Certificate {
         let certificates: [Certificate] =
             unsafe MemoryText.read(pem) { text in
                 var certificates: [Certificate] = []
-                while let x509 = unsafe PEM_read_bio_X509(text, nil, { _, _, _, _ in -1 }, nil) {
+                while let x509 = unsafe PEM_read_bio_X509_AUX(text, nil, { _, _, _, _ in -1 }, nil)
+                {
                     unsafe certificates.append(Certificate(owning: x509))
                 }
                 return certificates

@@ -11,11 +11,13 @@ enum CertificateForm {
     /// The first problem of a path that OpenSSL accepted, and its index in the path.
     ///
     /// If the anchor is the server's own certificate, the user chose it: its form is not checked.
-    /// `mustSign` is whether the server's key signs the handshake.
+    /// `mustSign` is whether the server's key signs the handshake, `mustNameHost` whether its
+    /// certificate is for one host.
     static func problem(
         of path: [Certificate],
         _ anchors: TrustAnchors,
-        mustSign: Bool
+        mustSign: Bool,
+        mustNameHost: Bool
     ) -> (TrustProblem, Int)? {
         let isOfWeb = path.last.map { !anchors.isOfFile($0) } ?? true
         for (i, certificate) in path.enumerated() {
@@ -41,7 +43,9 @@ enum CertificateForm {
                 return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
             }
             if isAnchor { continue }
-            let flaw = formFlaw(contents) ?? (isLeaf ? leafFlaw(contents, ofWeb: isOfWeb) : nil)
+            let flaw =
+                formFlaw(contents)
+                ?? (isLeaf ? leafFlaw(contents, isOfWeb, mustNameHost: mustNameHost) : nil)
             if let flaw {
                 return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
             }
@@ -188,12 +192,12 @@ enum CertificateForm {
     /// `isOfWeb` is whether the anchor is one of the system's.
     private static func leafFlaw(
         _ contents: CertificateContents,
-        ofWeb isOfWeb: Bool
+        _ isOfWeb: Bool,
+        mustNameHost: Bool
     ) -> String? {
-        guard let names = contents.value(CertificateContents.Identifier.alternativeNames) else {
-            return "names no host: it has no subjectAltName"
-        }
-        if names.isCritical, contents.hasSubject {
+        let names = contents.value(CertificateContents.Identifier.alternativeNames)
+        if names == nil, mustNameHost { return "names no host: it has no subjectAltName" }
+        if let names, names.isCritical, contents.hasSubject {
             return "has a critical subjectAltName beside a subject"
         }
         return CertificatePurpose.webFlaw(contents, ofWeb: isOfWeb)

@@ -66,7 +66,12 @@ struct ChainVerification {
     /// What is wrong with a path, and the index of the certificate to leave out; nil for nothing.
     private func problem(of attempt: PathAttempt) -> (TrustProblem, Int)? {
         if let error = attempt.error { return error.problem(limit: limit) }
-        return CertificateForm.problem(of: attempt.path, anchors, mustSign: mustSign)
+        return CertificateForm.problem(
+            of: attempt.path,
+            anchors,
+            mustSign: mustSign,
+            mustNameHost: host != nil
+        )
             ?? NameConstraints.problem(of: attempt.path, host: host)
     }
 }

@@ -1,14 +1,17 @@
 // Memory BIOs through which OpenSSL reads and writes text.
 import COpenSSL
+import LupinCore
 
 enum MemoryText {
     /// Lends `bytes` as a BIO that is read in place; nil if that fails or `body` returns nil.
+    ///
+    /// OpenSSL does not find the line behind a byte order mark, so that is left out.
     static func read<Result>(
         _ bytes: Span<UInt8>,
         _ body: (OpaquePointer) -> Result?
     ) -> Result? {
         // Safety: the BIO reads the bytes in place and is freed before they are.
-        unsafe bytes.withUnsafeBytes { bytes in
+        unsafe bytes.extracting(bytes.byteOrderMark...).withUnsafeBytes { bytes in
             guard let length = Int32(exactly: bytes.count), length > 0,
                 let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, length)
             else { return nil }

@@ -15,7 +15,10 @@ package struct TLSAlert: RawRepresentable, Sendable, Hashable {
     package static let unknownAuthority = TLSAlert(rawValue: 48)
     package static let accessDenied = TLSAlert(rawValue: 49)
     package static let protocolVersion = TLSAlert(rawValue: 70)
+    package static let insufficientSecurity = TLSAlert(rawValue: 71)
+    package static let unrecognizedName = TLSAlert(rawValue: 112)
     package static let badStatusResponse = TLSAlert(rawValue: 113)
+    package static let certificateRequired = TLSAlert(rawValue: 116)
     package static let noApplicationProtocol = TLSAlert(rawValue: 120)
 
     /// The alert's name in RFC 8446 §6, or its number if it has no name there.

@@ -12,6 +12,9 @@ package final class TLSContext: Sendable {
 
     /// The default cipher list of TLS 1.2: forward secrecy and AEAD only.
     private static let defaultCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
+    /// What comes behind for servers that know nothing better, as in OpenSSL's own list: CBC, and
+    /// RSA key exchange.
+    private static let lastCiphers = "ECDHE+AES:RSA+AESGCM:RSA+AES:!AESCCM"
     /// The last one for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1).
     private static let groups = "X25519:P-256:P-384:P-521"
     /// 112 bits: RSA and DH from 2048 bits on, no SHA-1 (OpenSSL's level 2).
@@ -116,7 +119,9 @@ package final class TLSContext: Sendable {
         for name in ciphers.split(whereSeparator: { ":, ".contains($0) }) {
             if name.hasPrefix("TLS_") { suites.append(name) } else { older.append(name) }
         }
-        let list = older.isEmpty ? Self.defaultCiphers : older.joined(separator: ":")
+        let defaults =
+            isClient ? "\(Self.defaultCiphers):\(Self.lastCiphers)" : Self.defaultCiphers
+        let list = older.isEmpty ? defaults : older.joined(separator: ":")
         // Safety: OpenSSL reads the text during the call.
         guard unsafe SSL_CTX_set_cipher_list(pointer, list) == 1 else {
             throw ErrorQueue.failure(.badSetting)

@@ -16,6 +16,8 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case certificateRefused(CertificateRefusal)
         /// The two sides have no version in common.
         case unsupportedVersion
+        /// The server lacks secure renegotiation (RFC 5746).
+        case insecureRenegotiation
         /// The two sides have no ALPN protocol in common.
         case noSharedProtocol
         /// The peer's bytes are not TLS.
@@ -50,6 +52,7 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
             "the peer rejected our certificate with \(alert.name)"
         case .certificateRefused(let refusal): "the peer's certificate was refused (\(refusal))"
         case .unsupportedVersion: "no TLS version in common (\(reason))"
+        case .insecureRenegotiation: "the peer has no secure renegotiation"
         case .noSharedProtocol: "no ALPN protocol in common"
         case .notTLS: "the peer doesn't speak TLS (\(reason))"
         case .protocolError: "the peer broke the rules of TLS (\(reason))"
@@ -104,6 +107,7 @@ enum ErrorQueue {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
             SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_UNKNOWN_PROTOCOL:
             return .unsupportedVersion
+        case SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED: return .insecureRenegotiation
         case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: return .notTLS
         case SSL_R_WRONG_VERSION_NUMBER: return looksLikeTLS ? .unsupportedVersion : .notTLS
         case SSL_R_EXCESSIVE_MESSAGE_SIZE: return .oversized

@@ -54,7 +54,7 @@ package final class TLSIdentity: Sendable {
             throw TLSFailure(.badIdentity, reason: "no certificate in PEM")
         }
         ErrorQueue.clear()
-        let privateKey = unsafe TLSIdentity.withText(key) { text in
+        let privateKey = unsafe MemoryText.read(key.span) { text in
             // Without a callback OpenSSL would ask the terminal for a passphrase.
             unsafe PEM_read_bio_PrivateKey(text, nil, { _, _, _, _ in -1 }, nil)
         }
@@ -106,25 +106,12 @@ package final class TLSIdentity: Sendable {
     /// The certificates of a PEM text, each with a reference for the caller.
     private static func certificates(in text: [UInt8]) -> [OpaquePointer] {
         // Safety: the reader's results are returned with their references.
-        unsafe withText(text) { bio in
+        unsafe MemoryText.read(text.span) { bio in
             var certificates: [OpaquePointer] = unsafe []
-            while let next = unsafe PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) {
+            while let next = unsafe PEM_read_bio_X509_AUX(bio, nil, { _, _, _, _ in -1 }, nil) {
                 unsafe certificates.append(next)
             }
             return unsafe certificates
         } ?? []
-    }
-
-    private static func withText<Result>(
-        _ text: [UInt8],
-        _ body: (OpaquePointer) -> Result?
-    ) -> Result? {
-        // Safety: the BIO reads `text` in place and is freed before the bytes are.
-        unsafe text.withUnsafeBytes { bytes in
-            let length = Int32(truncatingIfNeeded: bytes.count)
-            guard let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, length) else { return nil }
-            defer { unsafe BIO_free(bio) }
-            return unsafe body(bio)
-        }
     }
 }

@@ -150,7 +150,9 @@ enum CertificateText {
     static func certificates(in pem: [UInt8]) -> [[UInt8]] {
         var certificates: [[UInt8]] = []
         var lines: String?
-        for line in pem.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+        for line in pem[pem.span.byteOrderMark...].split(whereSeparator: {
+            $0 == 0x0A || $0 == 0x0D
+        }) {
             let text = String(decoding: line, as: UTF8.self)
             if text == begin {
                 lines = ""

@@ -30,6 +30,16 @@ struct CertificateValuesTests {
         #expect(encodings(Array(text.utf8)) == [Self.first, Self.second])
     }
 
+    @Test(arguments: [
+        ("\u{FEFF}" + SampleFile.pem("CERTIFICATE", "MAMCAQE="), [Self.first]),
+        (SampleFile.pem("X509 CERTIFICATE", "MAMCAQE="), [Self.first]),
+        // OpenSSL's own wishes for the certificate follow it.
+        (SampleFile.pem("TRUSTED CERTIFICATE", "MAMCAQEwAwIBAg=="), [Self.first]),
+    ])
+    func `a byte order mark and OpenSSL's labels are understood`(text: String, seen: [[UInt8]]) {
+        #expect(encodings(Array(text.utf8)) == seen)
+    }
+
     @Test func `DER holds one certificate or several`() {
         #expect(encodings(Self.first) == [Self.first])
         #expect(encodings(Self.first + Self.second) == [Self.first, Self.second])

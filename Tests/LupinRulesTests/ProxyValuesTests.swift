@@ -134,12 +134,21 @@ struct ProxyValuesTests {
         #expect(proxies.https?.port == 81)
     }
 
-    @Test func `an environment with a proxy of another kind is an error`() {
-        let problems = decode(
-            "upstream: {proxy: environment}",
-            environment: ["ALL_PROXY": "socks5://p.corp"]
-        ).errors
-        #expect(problems.map(\.code) == [.unavailable])
+    @Test(
+        arguments: [
+            (["ALL_PROXY": "socks5://p.corp"], .unavailable),
+            (["https_proxy": "p:x"], .environment),
+            (["http_proxy": "p.corp:81", "no_proxy": "<local>"], .environment),
+        ] as [([String: String], Diagnostic.Code)]
+    )
+    func `what lupin can't read in its environment is a warning`(
+        environment: [String: String],
+        code: Diagnostic.Code
+    ) {
+        let decoded = decode("upstream: {proxy: environment}", environment: environment)
+        #expect(decoded.errors.isEmpty)
+        #expect(decoded.warnings.map(\.code) == [code])
+        #expect(decoded.configuration != nil)
     }
 
     @Test func `a parent proxy by https has its own default port, in a rule too`() throws {

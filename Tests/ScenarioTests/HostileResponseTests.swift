@@ -18,7 +18,6 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
     static let coding = "http_response_transfer_coding"
 
     static let all = [
-        HostileResponse("length and coding", ok, "Content-Length: 5", "Transfer-Encoding: chunked"),
         HostileResponse("two lengths", ok, "Content-Length: 5", "Content-Length: 6"),
         HostileResponse("a list of different lengths", ok, "Content-Length: 5, 6"),
         HostileResponse("a signed length", ok, "Content-Length: +5"),
@@ -33,16 +32,10 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
             "Transfer-Encoding: gzip",
             error: coding
         ),
-        HostileResponse(
-            "a coding in HTTP/1.0",
-            "HTTP/1.0 200 OK",
-            "Transfer-Encoding: chunked",
-            error: coding
-        ),
         HostileResponse("a bare CR", ok, "X-A: a\rb"),
         HostileResponse("NUL", ok, "X-A: a\0b"),
         HostileResponse("a line without a colon", ok, "Content-Length"),
-        HostileResponse("a name that is no token", ok, "X(A): b"),
+        HostileResponse("a name with a space", ok, "X A: b"),
         HostileResponse("a space before the first field", ok, " X-A: b"),
         HostileResponse("no HTTP at all", "SSH-2.0-OpenSSH_9.2"),
         HostileResponse("a status of two digits", "HTTP/1.1 20 OK"),

@@ -10,6 +10,8 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
     case incomplete, tooLarge, storeFailed
     /// An embedding program's `CachedResponseHandler` refuses it.
     case handler
+    /// It has a `ResponseFlaw`.
+    case lenient
 
     /// The token for logs and for `detail` of Cache-Status.
     package var token: String {
@@ -33,6 +35,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .tooLarge: "too-large"
         case .storeFailed: "store-failed"
         case .handler: "handler"
+        case .lenient: "lenient"
         }
     }
 
@@ -61,6 +64,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .tooLarge: "the body is larger than max_object"
         case .storeFailed: "the store could not keep it"
         case .handler: "a handler of the embedding program wants it not stored"
+        case .lenient: "it has flaws, and was read nevertheless"
         }
     }
 }

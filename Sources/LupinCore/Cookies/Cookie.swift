@@ -85,9 +85,6 @@ extension Origin {
     /// Whether Secure cookies may be sent to and set by it: https, or a connection that never
     /// leaves the machine.
     var isSecureForCookies: Bool {
-        if scheme == .https { return true }
-        if let address = host.address { return address.isLoopback }
-        // RFC 6761 §6.3: names under localhost mean the loopback interface.
-        return host.text == "localhost" || host.text.hasSuffix(".localhost")
+        scheme == .https || host.isLoopback
     }
 }

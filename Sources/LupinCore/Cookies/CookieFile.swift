@@ -50,7 +50,7 @@ package enum CookieFile {
         var contents = Contents()
         var entries: [Entry] = []
         var number = 0
-        var start = 0
+        var start = bytes.byteOrderMark
         while start < bytes.count {
             var end = start
             while end < bytes.count, bytes[end] != 0x0A { end += 1 }

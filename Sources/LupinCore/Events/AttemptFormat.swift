@@ -109,6 +109,7 @@ extension RecordFormat {
         at place: inout LinePlace<AttemptField>,
         to output: inout TextCursor
     ) {
+        if let via = attempts[i].via { place.add(.via, via, redactor, to: &output) }
         if let version = attempts[i].version {
             place.add(.version, literal: version.text, to: &output)
         }

@@ -1,6 +1,17 @@
 // The sentence for users about each kind of error: what failed, at which host, what to try.
 
 extension ErrorKind {
+    /// The same, where it was the parent proxy at `parent` that failed.
+    package func sentence(host: String, parent: String?, status: UInt16) -> String {
+        guard let parent else { return sentence(host: host, status: status) }
+        if self == .httpRequestDenied {
+            return "The parent proxy \(parent) wants to know who asks: put user and password into "
+                + "the client's proxy setting, or into `upstream.proxy`."
+        }
+        let sentence = sentence(host: "the parent proxy \(parent)", status: status)
+        return sentence.prefix(1).uppercased() + sentence.dropFirst()
+    }
+
     /// Returns what failed at `host` and what to try, for users.
     ///
     /// The switch is exhaustive, so every kind must have a sentence. For refused requests the
@@ -52,7 +63,7 @@ extension ErrorKind {
             "There is no way to \(host): its name has no address, or a tape is played "
                 + "that does not have the request."
         case .destinationUnavailable:
-            "\(host) failed so often lately that lupin gives it a rest. Try again shortly."
+            "No connection to \(host) came about. Is the server running, and can it be reached?"
         case .destinationIPProhibited:
             "`access.deny_targets` forbids the address of \(host); where the rules file does not "
                 + "say otherwise these are link-local addresses and lupin's own."
@@ -84,7 +95,7 @@ extension ErrorKind {
             "The certificate of \(host) is not trusted, so nothing was sent. "
                 + "If this server is yours, write a `trust` rule for it."
         default:
-            "\(host) broke off the TLS handshake. It may want a client certificate."
+            "\(host) broke off the TLS handshake."
         }
     }
 

@@ -82,6 +82,7 @@ package struct ExchangeRecord: Sendable {
         var redirects: [RedirectRecord] = []
         var trust: TrustRecord?
         var bypass: BypassRecord?
+        var flaws = ResponseFlaws()
     }
 
     /// Whether the record may have rare data.
@@ -150,6 +151,12 @@ package struct ExchangeRecord: Sendable {
     package var bypass: BypassRecord? {
         get { held?.bypass }
         set { if rare != nil || newValue != nil { change { $0.bypass = newValue } } }
+    }
+
+    /// What was wrong with the response that was delivered.
+    package var flaws: ResponseFlaws {
+        get { held?.flaws ?? ResponseFlaws() }
+        set { if rare != nil || !newValue.isEmpty { change { $0.flaws = newValue } } }
     }
 
     /// The fields of the request's and the response's head.
@@ -377,6 +384,8 @@ package struct AttemptRecord: Sendable {
     package var decision = Decision.deliver
     /// The reason for the decision, as a sentence for users; empty when it needs none.
     package var reason = ""
+    /// `host:port` of the parent proxy on its way; nil for the direct one.
+    package var via: String?
     /// The address of the connection.
     package var peer: IPAddress?
     package var peerPort: UInt16 = 0

@@ -16,6 +16,9 @@ public struct LupinError: Error, Sendable, Equatable {
     /// It may hold bytes of a peer: escape it before printing, and redact it before sending.
     package var detail: String
 
+    /// `host:port` of the parent proxy whose failure it is, instead of the host's; nil for none.
+    package var parent: String?
+
     /// Creates an error; omitted values follow from `kind`.
     package init(
         _ kind: ErrorKind,
@@ -63,6 +66,16 @@ public struct LupinError: Error, Sendable, Equatable {
     /// The error type of RFC 9209 §2.3, such as `connection_refused`.
     public var token: String { kind.token }
 
+    /// The same error as one of the parent proxy at `parent`, if it is upstream's.
+    package func blaming(_ parent: String?) -> LupinError {
+        guard let parent, side == .upstream else { return self }
+        var error = self
+        error.parent = parent
+        return error
+    }
+
     /// What failed, at which host, and what to try.
-    public var sentence: String { kind.sentence(host: host ?? "the server", status: status) }
+    public var sentence: String {
+        kind.sentence(host: host ?? "the server", parent: parent, status: status)
+    }
 }

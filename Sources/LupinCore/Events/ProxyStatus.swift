@@ -7,7 +7,8 @@ package enum ProxyStatus {
 
     /// Returns `lupin; error=connection_refused; details="…"`, with secrets redacted.
     package static func value(for error: LupinError, redactor: Redactor) -> String {
-        let start = "lupin; error=\(error.kind.registeredToken)"
+        var start = "lupin; error=\(error.kind.registeredToken)"
+        if let parent = error.parent { start += "; next-hop=\(string(parent))" }
         let detail = redactor.cleaned(error.detail)
         return detail.isEmpty ? start : "\(start); details=\(string(detail))"
     }

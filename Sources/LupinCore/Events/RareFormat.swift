@@ -44,6 +44,10 @@ extension RecordFormat {
             place.open(.redirects, to: &output)
             output.append(redactor.list(of: record.redirects))
         }
+        if !record.flaws.isEmpty {
+            place.open(.lenient, to: &output)
+            output.append(redactor.list(of: record.flaws.all.map(\.word)))
+        }
     }
 
     private mutating func add(
@@ -89,6 +93,7 @@ extension RecordFormat {
             place.add(.errorType, literal: error.kind.token, to: &output)
             place.add(.errorDetail, error.detail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
+            if let parent = error.parent { place.add(.errorParent, parent, redactor, to: &output) }
         }
         guard let tunnel = record.tunnel else { return }
         place.add(.tunnelSent, tunnel.sentBytes, to: &output)

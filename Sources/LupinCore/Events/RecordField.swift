@@ -23,9 +23,10 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case trustPolicy, trustVerdict, trustChecks, trustLeaf, trustEnd
     case isValid, failedCondition, validationAction, validationNote
     case redirects
+    case lenient
     case attempts
     case blocked, dns, tcp, tls, send, wait, receive, total
-    case errorType, errorDetail, errorSide
+    case errorType, errorDetail, errorSide, errorParent
     case tunnelSent, tunnelReceived, closedBy
     case tunnelName, tunnelProtocols, tunnelECH
     case dropped
@@ -117,6 +118,12 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .validationAction: .text("validate.then", "what lupin did with the response")
         case .validationNote: .text("validate.note", "what could not be checked")
         case .redirects: .value("redirects", "those followed: `status`, `location`")
+        case .lenient:
+            .value(
+                "lenient",
+                "flaws of the response that were read over: "
+                    + ResponseFlaw.allCases.map { "`\($0.word)`" }.joined(separator: ", ")
+            )
         case .attempts: .value("attempts", "one object each, see below")
         case .blocked: .value("timing.blocked", "ms in lupin: queue, pool, token, back-off")
         case .dns: .value("timing.dns", "ms for looking up the name")
@@ -130,6 +137,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
             .text("error.type", "the error, a token of RFC 9209, or `tunnel_name_denied`")
         case .errorDetail: .text("error.detail", "a sentence about it")
         case .errorSide: .text("error.side", "`client`, `upstream`, `proxy` or `config`")
+        case .errorParent: .text("error.parent", "the parent proxy, if it was that which failed")
         case .tunnelSent: .value("tunnel.sent", "bytes from the client through the tunnel")
         case .tunnelReceived: .value("tunnel.received", "bytes to the client through it")
         case .closedBy: .text("tunnel.closed_by", "`client`, `upstream` or `proxy`")
@@ -149,7 +157,7 @@ package enum AttemptField: UInt8, CaseIterable, LineField {
     case number, cause, start, url, status
     case errorType, errorDetail, errorSide
     case decision, reason, delay, isReused, isReplayable, unkept
-    case version, stream, reset, goAway, peer, tlsVersion
+    case via, version, stream, reset, goAway, peer, tlsVersion
     case blocked, dns, tcp, tls, send, wait, receive, total
 
     package var row: LineFieldRow {
@@ -176,6 +184,7 @@ package enum AttemptField: UInt8, CaseIterable, LineField {
         case .delay: .value("delay", "ms until the next one")
         case .isReused: .value("reused", "true if the connection came from the pool")
         case .isReplayable: .value("replayable", "false if the body could not be sent again")
+        case .via: .text("via", "the parent proxy on its way")
         case .unkept:
             .text("unkept", "why it was not kept: `size`, `replay_disk` or `disk_error`")
         case .version: .text("protocol", "HTTP version with the origin")

@@ -23,6 +23,7 @@ package struct RecordedEnd: Sendable {
         }
         let attempts = record[field: .attempts]?.list ?? []
         for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
+        lines += lenience
         if let answer { lines.append("lupin itself answered: \(answer)") }
         lines += token
         lines += standIns
@@ -47,6 +48,8 @@ package struct RecordedEnd: Sendable {
         switch record[field: .outcome]?.string {
         case "ok" where record[field: .tunnelReceived] != nil: what = tunnel
         case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
+        case "error" where error == .httpRequestDenied && record[field: .errorParent] != nil:
+            what = "refused by the parent proxy\(answer.map { " with \($0)" } ?? "")"
         case "denied" where error == .tunnelNameDenied: what = "refused inside the tunnel"
         case "denied": what = "refused\(answer.map { " with \($0)" } ?? "")"
         case "aborted": what = "the client left"
@@ -73,6 +76,16 @@ package struct RecordedEnd: Sendable {
         ]
     }
 
+    private var lenience: [String] {
+        let words = record[field: .lenient]?.list?.compactMap(\.string) ?? []
+        let flaws = ResponseFlaw.allCases.filter { words.contains($0.word) }
+        guard !flaws.isEmpty else { return [] }
+        return [
+            "the response has \(flaws.map(\.text).joined(separator: ", and ")): it was read "
+                + "nevertheless, not stored, and its connection closed (upstream.strict refuses it)"
+        ]
+    }
+
     private var redirection: [String] {
         guard record[field: .redirected]?.bool == true else { return [] }
         return ["the client ignored the proxy variables, and was led to lupin"]
@@ -82,7 +95,11 @@ package struct RecordedEnd: Sendable {
         var facts: [String] = []
         let cause = attempt[attempt: .cause]?.string ?? "first"
         var start = "attempt \(number)\(cause == "first" ? "" : " (\(cause))")"
-        if let peer = attempt[attempt: .peer]?.string { start += " to \(peer)" }
+        if let via = attempt[attempt: .via]?.string {
+            start += " by the parent proxy \(via)"
+        } else if let peer = attempt[attempt: .peer]?.string {
+            start += " to \(peer)"
+        }
         if let status = attempt[attempt: .status]?.count { facts.append("status \(status)") }
         if let error = attempt[attempt: .errorType]?.string {
             let detail = attempt[attempt: .errorDetail]?.string ?? ""
@@ -161,7 +178,12 @@ package struct RecordedEnd: Sendable {
         }
         let host = record[field: .domain]?.string ?? "the server"
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
-        var lines = ["why: \(error.sentence(host: host, status: status ?? error.defaultStatus))"]
+        let sentence = error.sentence(
+            host: host,
+            parent: record[field: .errorParent]?.string,
+            status: status ?? error.defaultStatus
+        )
+        var lines = ["why: \(sentence)"]
         if let detail = record[field: .errorDetail]?.string { lines.append("  \(detail)") }
         return lines
     }

@@ -290,12 +290,13 @@ extension ResponseHead {
 }
 
 extension FieldSection {
-    /// The content codings in the order of their application, without `identity` (RFC 9110 §8.4).
+    /// The content codings in the order of their application, without `identity` (RFC 9110 §8.4)
+    /// and without names that are none, such as `none`, `UTF-8` or `aws-chunked`.
     package var contentCodings: [String] {
         var codings: [String] = []
         forEachMember(of: .contentEncoding) { member in
-            let isCoded = !member.equalsIgnoringCase("identity".utf8.span)
-            if isCoded { codings.append(String(copying: member)) }
+            let name = String(copying: member)
+            if DecodableCoding.isCoding(name) { codings.append(name) }
         }
         return codings
     }

@@ -72,6 +72,12 @@ extension UInt64 {
 }
 
 extension Span where Element == UInt8 {
+    /// How many bytes at the beginning of a file are a byte order mark, as editors of Windows write
+    /// it: three or none.
+    package var byteOrderMark: Int {
+        count >= 3 && self[0] == 0xEF && self[1] == 0xBB && self[2] == 0xBF ? 3 : 0
+    }
+
     /// Whether both are equal when ASCII case is ignored.
     @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }

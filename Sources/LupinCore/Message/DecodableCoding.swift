@@ -35,6 +35,20 @@ package enum DecodableCoding: Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether a name stands for a coding: one that can be undone, or another one in use.
+    ///
+    /// Servers write many words there that change nothing.
+    package static func isCoding(_ token: String) -> Bool {
+        DecodableCoding(token) != nil || others.contains(token.lowercased())
+    }
+
+    /// The other codings that IANA has registered, and those in use without.
+    private static let others: Set<String> = [
+        "aes128gcm", "aesgcm", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip",
+        "bzip2", "x-bzip2", "bz2", "lzma", "xz", "lz4", "snappy", "x-snappy", "x-snappy-framed",
+        "sdch", "peerdist", "xpress",
+    ]
+
     /// The coding's name in fields.
     package var token: String {
         switch self {

@@ -47,6 +47,15 @@ extension Host {
     /// Whether a connection to the host is guaranteed to stay on this machine (RFC 6761 §6.3).
     package var isLoopback: Bool {
         if let address { return address.isLoopback }
-        return text == "localhost" || text.hasSuffix(".localhost")
+        return loopbackAddresses != nil
+    }
+
+    /// The addresses of `localhost` and of every name below it, for which nobody is ever asked (RFC
+    /// 6761 §6.3); nil for anything else.
+    package var loopbackAddresses: [IPAddress]? {
+        guard address == nil, text == "localhost" || text.hasSuffix(".localhost") else {
+            return nil
+        }
+        return [.v6(high: 0, low: 1), .v4(0x7F00_0001)]
     }
 }

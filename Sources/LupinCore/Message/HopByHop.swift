@@ -116,6 +116,15 @@ package enum HopByHop {
         mark(&fields, FieldNameSet().with(.proxyAuthorization))
     }
 
+    /// Marks the lines whose name is no token.
+    package static func markOddNames(_ fields: inout FieldSection) {
+        for i in fields.lines.indices where fields.lines[i].known == .other {
+            let name = fields.lines[i].name.range
+            let isOdd = !fields.storage.span.extracting(name).isToken
+            if isOdd { fields.lines[i].isHopByHop = true }
+        }
+    }
+
     private static func mark(_ fields: inout FieldSection, _ names: FieldNameSet) {
         // Most messages have none of them.
         guard fields.names.meets(names) else { return }

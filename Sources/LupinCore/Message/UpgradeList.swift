@@ -62,7 +62,7 @@ extension Span where Element == UInt8 {
         return isWellFormed && !name.isHTTP
     }
 
-    private var isToken: Bool {
+    var isToken: Bool {
         for i in indices where !self[i].isTokenByte { return false }
         return !isEmpty
     }

@@ -57,6 +57,9 @@ extension RequestOutlook {
                 "no rule says how to trust the origin: 403"
             )
         }
+        if answer == nil, case .none(let obstacle) = way {
+            check("upstream.proxy", false, "", "\(obstacle): 502")
+        }
         if let check = nameCheck { checks.append(check) }
         if settings.access.paths == .strict, !isPurge,
             let other = lookout.rules.otherReading(of: subject)

@@ -59,7 +59,11 @@ package struct Lookout: Sendable {
         as scheme: Scheme,
         _ plan: Plan
     ) -> ParentProxy? {
-        configuration.settings.upstream.nextHop(
+        if case .parent(let parent) = way(to: origin, as: scheme, plan) { parent } else { nil }
+    }
+
+    func way(to origin: Origin, as scheme: Scheme, _ plan: Plan) -> UpstreamWay {
+        configuration.settings.upstream.way(
             for: scheme,
             host: origin.host,
             port: origin.port,
@@ -157,8 +161,13 @@ package struct RequestOutlook: Sendable {
 
     /// The parent proxy for the request; nil for a direct connection.
     package var parent: ParentProxy? {
+        if case .parent(let parent) = way { parent } else { nil }
+    }
+
+    /// The way of the request.
+    var way: UpstreamWay {
         let isTunnel = if case .connect(.tunnel) = entry { true } else { false }
-        return lookout.parent(to: finalOrigin, as: isTunnel ? .https : finalOrigin.scheme, plan)
+        return lookout.way(to: finalOrigin, as: isTunnel ? .https : finalOrigin.scheme, plan)
     }
 
     /// The response that lupin sends itself.

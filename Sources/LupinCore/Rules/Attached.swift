@@ -18,6 +18,8 @@ package enum Attached: Sendable, Hashable {
     case clientCertificate(CertificateFiles)
     /// User and password of the parent proxy for the request.
     case parentIdentity(ParentProxy)
+    /// The client's own Proxy-Authorization for a parent proxy without credentials of ours.
+    case clientIdentity(String)
     /// Responses of a private cache, which are kept for one user.
     case privateResponses
     /// A redirect was followed, with the attachments of the rules of its target.
@@ -41,7 +43,7 @@ package enum Attached: Sendable, Hashable {
         // The rules are evaluated again for each hop, with their own attachments.
         case .followedRedirect: .anybody
         // The client's own; nobody else gets the connection.
-        case .connectionLogin: .anybody
+        case .clientIdentity, .connectionLogin: .anybody
         }
     }
 
@@ -60,7 +62,7 @@ package enum Attached: Sendable, Hashable {
         // Nothing is added to the request, but what is stored may be the owner's.
         case .privateResponses: .apart
         // It tells the origin nothing about the owner.
-        case .parentIdentity: .asUsual
+        case .parentIdentity, .clientIdentity: .asUsual
         // The rules are evaluated again for each hop, for the same page.
         case .followedRedirect: .asUsual
         // The browser itself has logged in, and decides for which pages.
@@ -73,7 +75,7 @@ package enum Attached: Sendable, Hashable {
     package var needsOwnFile: Bool {
         switch self {
         case .token, .secret, .cookies, .clientCertificate, .parentIdentity: true
-        case .privateResponses, .followedRedirect, .connectionLogin: false
+        case .clientIdentity, .privateResponses, .followedRedirect, .connectionLogin: false
         }
     }
 
@@ -90,7 +92,7 @@ package enum Attached: Sendable, Hashable {
         switch self {
         case .token, .secret, .cookies, .clientCertificate, .connectionLogin: .asAuthenticated
         // RFC 9111 is about the origin's credentials; these never reach it.
-        case .parentIdentity: .asUsual
+        case .parentIdentity, .clientIdentity: .asUsual
         // The mode of the policy covers it already.
         case .privateResponses: .asUsual
         case .followedRedirect: .never
@@ -108,6 +110,7 @@ package enum Attached: Sendable, Hashable {
         case .clientCertificate(let files): "certificate \(files.certificate) \(files.key)"
         case .parentIdentity(let proxy):
             "parent \(proxy.scheme.name) \(proxy.host.text) \(proxy.port) \(proxy.userinfo ?? "")"
+        case .clientIdentity(let login): "login \(login)"
         // Added separately: the user is determined for each request.
         case .privateResponses: nil
         // No such response is stored.
@@ -123,7 +126,9 @@ package enum Attached: Sendable, Hashable {
         case .token, .secret: true
         // The file has the same content, whichever rule names it.
         case .cookies, .clientCertificate: false
-        case .parentIdentity, .privateResponses, .followedRedirect, .connectionLogin: false
+        case .parentIdentity, .clientIdentity, .privateResponses, .followedRedirect,
+            .connectionLogin:
+            false
         }
     }
 
@@ -136,7 +141,7 @@ package enum Attached: Sendable, Hashable {
         case .clientCertificate: "a client certificate"
         case .parentIdentity(let proxy):
             "the user of the parent proxy \(proxy.host.uriText):\(proxy.port)"
-        case .privateResponses, .followedRedirect, .connectionLogin: nil
+        case .clientIdentity, .privateResponses, .followedRedirect, .connectionLogin: nil
         }
     }
 }

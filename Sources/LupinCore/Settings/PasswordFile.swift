@@ -51,8 +51,7 @@ package struct PasswordFile: Sendable, Equatable {
             throw Unusable(problems: [Problem(line: 0, message: message)])
         }
         var problems: [Problem] = []
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        let text = bytes.starts(with: mark) ? bytes[3...] : bytes[...]
+        let text = bytes[bytes.span.byteOrderMark...]
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
             do throws(Problem) {

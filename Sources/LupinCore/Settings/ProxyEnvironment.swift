@@ -3,8 +3,8 @@
 /// One entry of `upstream.no_proxy` or of the `NO_PROXY` variable.
 ///
 /// Programs disagree about the forms, so every one in use is understood: a name covers itself and
-/// all names below it, with or without a leading dot or `*.`; `*` covers everything; addresses and
-/// networks cover literal addresses; each may end in `:port`.
+/// all names below it, with or without a leading dot or `*.`; `*` covers everything; addresses,
+/// networks and `10.*` cover literal addresses; each may end in `:port`.
 package struct NoProxyEntry: Sendable, Equatable {
     package enum Target: Sendable, Equatable {
         case everything
@@ -39,6 +39,10 @@ package struct NoProxyEntry: Sendable, Equatable {
             self.init(.everything, port: port)
             return
         }
+        if let network = NoProxyEntry.network(from: name) {
+            self.init(.network(network), port: port)
+            return
+        }
         if name.hasPrefix("*.") { name = name.dropFirst(2) }
         if name.hasPrefix(".") { name = name.dropFirst() }
         guard !name.contains("*"), let host = Host(String(name)) else { return nil }
@@ -47,6 +51,18 @@ package struct NoProxyEntry: Sendable, Equatable {
         } else {
             self.init(.name(host.text), port: port)
         }
+    }
+
+    /// The network of `10.*` or `192.168.*.*`, whose first bytes are these.
+    private static func network(from text: Substring) -> CIDR? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let bytes = parts.prefix { $0 != "*" }
+        guard (1...3).contains(bytes.count), (bytes.count + 1...4).contains(parts.count),
+            parts[bytes.count...].allSatisfy({ $0 == "*" }),
+            bytes.allSatisfy({ NumberReader.unsigned(Array($0.utf8).span, max: 255) != nil })
+        else { return nil }
+        let zeros = Array(repeating: "0", count: 4 - bytes.count)
+        return CIDR("\((bytes.map(String.init) + zeros).joined(separator: "."))/\(8 * bytes.count)")
     }
 
     /// Whether a request to `host` and `port` goes without the parent proxy.
@@ -152,6 +168,9 @@ package struct ProxyEnvironment: Sendable, Equatable {
     package var noProxy: [NoProxyEntry] = []
     /// What could not be understood: the variable and a sentence.
     package var problems: [(variable: String, problem: ProxyURLProblem)] = []
+    /// Why no request of the scheme can take its proxy; the direct way would not be what was meant.
+    private var httpObstacle: String?
+    private var httpsObstacle: String?
 
     /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; lower case wins over upper.
     ///
@@ -165,8 +184,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
         }
         let all = variable("all_proxy")
         let runsAsCGI = environment["REQUEST_METHOD"] != nil
-        http = read(variable("http_proxy", upper: !runsAsCGI) ?? all)
-        https = read(variable("https_proxy") ?? all)
+        (http, httpObstacle) = read(variable("http_proxy", upper: !runsAsCGI) ?? all)
+        (https, httpsObstacle) = read(variable("https_proxy") ?? all)
         guard let (name, value) = variable("no_proxy") else { return }
         for text in value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }) {
             if let entry = NoProxyEntry(String(text)) {
@@ -178,46 +197,60 @@ package struct ProxyEnvironment: Sendable, Equatable {
         }
     }
 
-    /// The proxy for a request, or nil for the direct way.
-    package func proxy(for scheme: Scheme, host: Host, port: UInt16) -> ParentProxy? {
-        guard let proxy = scheme == .http ? http : https else { return nil }
-        return noProxy.bypasses(host: host, port: port) ? nil : proxy
+    /// The way of a request.
+    package func way(for scheme: Scheme, host: Host, port: UInt16) -> UpstreamWay {
+        if noProxy.bypasses(host: host, port: port) { return .direct }
+        if let proxy = scheme == .http ? http : https { return .parent(proxy) }
+        return (scheme == .http ? httpObstacle : httpsObstacle).map(UpstreamWay.none) ?? .direct
     }
 
-    private mutating func read(_ variable: (name: String, value: String)?) -> ParentProxy? {
-        guard let (name, value) = variable, !value.isEmpty else { return nil }
+    private mutating func read(
+        _ variable: (name: String, value: String)?
+    ) -> (proxy: ParentProxy?, obstacle: String?) {
+        guard let (name, value) = variable, !value.isEmpty else { return (nil, nil) }
         do {
-            return try ParentProxy(url: value)
+            return (try ParentProxy(url: value), nil)
         } catch {
-            problems.append((name, error))
-            return nil
+            if !problems.contains(where: { $0.variable == name }) { problems.append((name, error)) }
+            return (nil, "\(name) names no proxy that lupin can use: \(error.message)")
         }
     }
 
     package static func == (a: Self, b: Self) -> Bool {
         a.http == b.http && a.https == b.https && a.noProxy == b.noProxy
+            && a.httpObstacle == b.httpObstacle && a.httpsObstacle == b.httpsObstacle
             && a.problems.elementsEqual(b.problems) {
                 $0.variable == $1.variable && $0.problem == $1.problem
             }
     }
 }
 
+/// The way of a request to its origin.
+package enum UpstreamWay: Sendable, Equatable {
+    case direct
+    case parent(ParentProxy)
+    /// The environment names a proxy that can't be used; a clause says which.
+    case none(String)
+}
+
 extension UpstreamSettings {
-    /// The parent proxy that a request goes to, or nil for the direct way.
+    /// The way that a request goes.
     ///
     /// `scheme` is `https` for a CONNECT; `override` is the `proxy:` of a rule.
-    package func nextHop(
+    package func way(
         for scheme: Scheme,
         host: Host,
         port: UInt16,
         override: UpstreamProxy? = nil
-    ) -> ParentProxy? {
-        if noProxy.bypasses(host: host, port: port) { return nil }
+    ) -> UpstreamWay {
+        // This machine's own names: another machine would take them for itself, or ask its DNS.
+        if host.loopbackAddresses != nil { return .direct }
+        if noProxy.bypasses(host: host, port: port) { return .direct }
         switch override ?? proxy {
-        case .direct: return nil
-        case .parent(let parent): return parent
+        case .direct: return .direct
+        case .parent(let parent): return .parent(parent)
         case .environment(let environment):
-            return environment.proxy(for: scheme, host: host, port: port)
+            return environment.way(for: scheme, host: host, port: port)
         }
     }
 }

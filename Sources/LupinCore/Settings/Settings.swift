@@ -128,6 +128,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var tls = UpstreamTLSSettings()
     /// Whether `Via` is added, both ways.
     package var via = true
+    /// Whether a response with a `ResponseFlaw` is refused.
+    package var isStrict = false
 
     package init() {}
 }

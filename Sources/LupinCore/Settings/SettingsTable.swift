@@ -193,6 +193,7 @@ extension SettingsTable {
             \.upstream.via,
             "add Via; false for origins that don't compress for proxies (nginx gzip_proxied off)"
         ),
+        .boolean("upstream.strict", \.upstream.isStrict, "502 for flaws that others read over"),
     ]
 
     private static let intercept: [Setting] = [

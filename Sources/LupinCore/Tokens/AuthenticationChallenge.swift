@@ -143,7 +143,21 @@ private struct ChallengeReader {
             challenges[last].parameters.count < ChallengeReader.parametersMax
         else { return skipElement() }
         challenges[last].parameters.append(.init(name: name, value: value))
+        skipSpace()
+        // Some servers leave out the commas: then the next element begins behind a blank.
+        let isBehindBlank = bytes[position - 1] == 0x20 || bytes[position - 1] == 0x09
+        if isBehindBlank, current?.isTokenByte == true { return }
         skipElement()
+    }
+
+    /// Skips blanks; whether another `name=` follows.
+    private mutating func beginsParameter() -> Bool {
+        skipSpace()
+        let start = position
+        defer { position = start }
+        let name = take(while: \.isTokenByte)
+        skipSpace()
+        return !name.isEmpty && current == UInt8(ascii: "=")
     }
 
     /// Parses a quoted string, without quotes and escapes; nil when it is not closed.
@@ -164,10 +178,20 @@ private struct ChallengeReader {
     }
 
     /// Parses a token, or an unquoted value that should be quoted.
+    ///
+    /// It goes up to a comma, or to a blank with another parameter behind it.
     private mutating func unquoted() -> String? {
-        let text = take { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
-        let trimmed = text.utf8.reversed().drop { $0 == 0x20 || $0 == 0x09 }
-        return trimmed.isEmpty ? nil : String(decoding: trimmed.reversed(), as: UTF8.self)
+        let start = position
+        var end = position
+        while let byte = current, byte != UInt8(ascii: ","), byte != UInt8(ascii: "\"") {
+            let isBlank = byte == 0x20 || byte == 0x09
+            if isBlank, beginsParameter() { break }
+            if !isBlank {
+                position += 1
+                end = position
+            }
+        }
+        return end == start ? nil : String(decoding: bytes[start..<end], as: UTF8.self)
     }
 
     // MARK: Moving on

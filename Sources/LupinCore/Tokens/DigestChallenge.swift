@@ -58,9 +58,9 @@ package struct DigestChallenge: Sendable, Equatable {
         else { return nil }
         let name = challenge["algorithm"]
         guard let algorithm = DigestAlgorithm(name: name ?? "MD5") else { return nil }
-        let offered = challenge["qop"].map { qop in
-            qop.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains("auth")
-        }
+        // Some servers write an empty list for none.
+        let qualities = challenge["qop"]?.lowercased().split { ", \t".contains($0) } ?? []
+        let offered = qualities.isEmpty ? nil : qualities.contains("auth")
         guard offered ?? !algorithm.isSession else { return nil }
         // These are copied into a field of ours.
         for text in [realm, nonce, challenge["opaque"] ?? ""] {

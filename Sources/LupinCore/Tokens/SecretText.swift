@@ -57,11 +57,12 @@ package struct SecretText: Sendable, Hashable {
         return result
     }
 
-    /// The text of a secret file without one trailing newline; nil when it is not UTF-8.
+    /// The text of a secret file without a byte order mark and one trailing newline; nil when it is
+    /// not UTF-8.
     package static func text(ofFile bytes: [UInt8]) -> String? {
-        var content = bytes[...]
+        var content = bytes[bytes.span.byteOrderMark...]
         if content.last == 0x0A { content.removeLast() }
-        if content.count < bytes.count, content.last == 0x0D { content.removeLast() }
+        if content.endIndex < bytes.count, content.last == 0x0D { content.removeLast() }
         return String(validating: content, as: UTF8.self)
     }
 }

@@ -54,6 +54,8 @@ extension Exchange {
         if upstream?.isForOneClient == true { use.attachments.add(.connectionLogin) }
         let head = obtained.response.head
         invalidate(by: head, use)
+        // Nothing is stored or learnt from a response that others may read in another way.
+        if !obtained.response.flaws.isEmpty { return try await quarantine(use, obtained, target) }
         if let completion = use.completion {
             use.completion = nil
             if try await deliverCompleted(use, completion, obtained) { return }
@@ -108,6 +110,23 @@ extension Exchange {
             try await letGo(of: obtained)
             try await askAgain(use, isLost: false, target)
         }
+    }
+
+    /// Delivers a response with flaws; one to a question of the cache's own is asked for anew.
+    private func quarantine(
+        _ use: CacheUse,
+        _ obtained: ObtainedResponse,
+        _ target: KnownTarget
+    ) async throws(LupinError) {
+        let isAnswer = use.conditions != nil || use.completion != nil
+        use.completion = nil
+        guard !isAnswer || downstream is NoClient else {
+            try await letGo(of: obtained)
+            return try await askAgain(use, isLost: false, target)
+        }
+        use.status.detail = NoStoreReason.lenient.token
+        land(use, .released, isAlone: request.method == .get)
+        try await deliverPast(use, obtained)
     }
 
     /// Requests the whole response; forgets the stored ones when their content `isLost`.

@@ -128,6 +128,13 @@ extension AdaptedRequest {
         CacheKey(request.head, to: request.origin, partition: partition)
     }
 
+    /// The client's own credentials for the parent proxy, if it shows any.
+    var clientLogin: String? {
+        guard let parent = hop.connectedParent else { return nil }
+        guard hop.leavesProxyAuthorization else { return parent.login }
+        return request.head.fields.value(of: .proxyAuthorization)
+    }
+
     func cacheRequest(hasContent: Bool) -> CacheRequest {
         CacheRequest(request.head, hasContent: hasContent)
     }
@@ -159,13 +166,14 @@ extension Exchange {
     /// The use of the cache for a request of this exchange.
     func cacheUse(_ planned: PlannedCache, _ base: AdaptedRequest) -> CacheUse {
         trace?.beginLook(at: slot.loop.now)
-        let attachments = Attachments(
+        var attachments = Attachments(
             of: plan,
             defaultCertificate: snapshot.clientCertificate,
             at: base.origin,
             by: base.hop.connectedParent?.proxy,
             version: snapshot.version
         )
+        if let login = base.clientLogin { attachments.add(.clientIdentity(login)) }
         assert(attachments.all.allSatisfy(base.hop.isApart))
         let key = base.key(partition: partition(planned, base, attachments))
         let asked = base.cacheRequest(hasContent: !framing.isEmpty)

@@ -66,7 +66,8 @@ final class DownstreamHTTP1: Downstream {
     deinit { bound?.close() }
 
     func bind(_ connection: UpstreamHTTP1) {
-        guard mayPersist else { return connection.channel.close() }
+        // Before the response it is kept for another attempt.
+        guard mayPersist || !isCommitted else { return connection.channel.close() }
         let bound = self.bound ?? BoundConnection()
         self.bound = bound
         bound.keep(connection, since: channel.loop.now)
@@ -248,9 +249,11 @@ final class DownstreamHTTP1: Downstream {
         let isTunnel = isConnect && head.status / 100 == 2
         // A body that ends with the connection leaves none to reuse. Nor does a CONNECT, granted or
         // refused: a client may send bytes for the tunnel before it has the answer, and these must
-        // never be read as a request (RFC 9931 §8).
+        // never be read as a request (RFC 9931 §8). Exception: one that logs in to a parent proxy
+        // step by step knows that this is not the answer yet.
+        let mayFollow = !isConnect || (body.isLoginUnderWay && input.isEmpty)
         mayPersist =
-            keepsAlive && !body.closes && !isConnect && gate?.isClosed != true && unspoken == nil
+            keepsAlive && !body.closes && mayFollow && gate?.isClosed != true && unspoken == nil
             && (isBodiless || framing != .untilClose)
         let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
         var bytes = channel.takeStaged()

@@ -15,8 +15,17 @@ final class Enclosure {
     /// TLS with the client; nil for plain HTTP.
     let tls: TLSFilter?
 
-    init(_ target: KnownTarget, foreignName: String? = nil, tls: TLSFilter? = nil) {
+    /// The way that a parent proxy has granted to the client; nil for none.
+    let passage: ParentPassage?
+
+    init(
+        _ target: KnownTarget,
+        by passage: ParentPassage?,
+        foreignName: String? = nil,
+        tls: TLSFilter? = nil
+    ) {
         self.target = target
+        self.passage = passage
         self.foreignName = foreignName
         self.tls = tls
     }

@@ -17,6 +17,8 @@ final class Interception {
     let client: ClientRejections.Key
     /// The client has been seen to speak HTTP, without TLS.
     let isPlain: Bool
+    /// The way through a parent proxy that was opened before the 200; nil where none was asked.
+    var passage: ParentPassage?
 
     init(
         origin: Origin,
@@ -145,7 +147,8 @@ extension DownstreamConnection {
             host: interception.origin.host,
             port: interception.origin.port
         )
-        enter(Enclosure(KnownTarget(plain)), interception, as: exchange.client.user)
+        let enclosure = Enclosure(KnownTarget(plain), by: interception.passage)
+        enter(enclosure, interception, as: exchange.client.user)
     }
 
     /// Waits until the 200 has been sent: if the client reads nothing, it would end up inside TLS.
@@ -263,7 +266,12 @@ extension DownstreamConnection {
         }
         exchange.leave()
         let foreignName = isForeign ? hello.serverName : nil
-        let enclosure = Enclosure(KnownTarget(origin), foreignName: foreignName, tls: filter)
+        let enclosure = Enclosure(
+            KnownTarget(origin),
+            by: interception.passage,
+            foreignName: foreignName,
+            tls: filter
+        )
         enter(enclosure, interception, as: exchange.client.user)
         return .keep
     }

@@ -98,7 +98,7 @@ extension Exchange {
         by hop: NextHop,
         tellsClient: Bool
     ) async throws(LupinError) -> Bool {
-        if hop.parent != nil {
+        if case .parent(let parent) = hop {
             let adapted = AdaptedRequest(UpstreamRequest(head: request, origin: origin), hop: hop)
             guard let obtained = try await obtainResponse(to: KnownTarget(origin), as: adapted)
             else { return false }
@@ -112,12 +112,7 @@ extension Exchange {
             }
             guard status / 100 == 2 else {
                 guard tellsClient else {
-                    throw LupinError(
-                        .destinationUnavailable,
-                        host: origin.hostAndPort,
-                        detail: "The parent proxy answered CONNECT with \(status).",
-                        status: 502
-                    )
+                    throw .refusal(by: parent, of: origin, status: status)
                 }
                 // The parent's own response, such as its 407, is the most precise.
                 try await deliver(obtained)

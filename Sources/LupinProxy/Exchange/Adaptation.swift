@@ -298,17 +298,30 @@ extension Exchange {
 
     func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
         if mayGoDirectly { return nil }
-        let parent = snapshot.settings.upstream.nextHop(
+        let way = snapshot.settings.upstream.way(
             for: origin.scheme,
             host: origin.host,
             port: origin.port,
             override: plan?.proxy
         )
-        guard let parent else { return nil }
+        let parent: ParentProxy
+        switch way {
+        case .direct: return nil
+        case .parent(let proxy): parent = proxy
+        case .none(let obstacle):
+            throw LupinError(
+                .proxyConfigurationError,
+                host: origin.hostAndPort,
+                detail: "\(obstacle).",
+                status: 502
+            )
+        }
         let isSecure = parent.scheme == .https
+        let passage = enclosure?.passage?.parent
         return ParentHop(
             proxy: parent,
-            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil
+            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil,
+            login: passage?.proxy == parent ? passage?.login : nil
         )
     }
 

@@ -152,6 +152,7 @@ extension Exchange {
         }
         underWay = nil
         restoreStandIns(in: response)
+        noteFlaws(of: response)
         noteOutcome(of: attempt, status: response.status)
         attempt.close(status: response.status, decision: .deliver, reason: "")
         do throws(LupinError) {

@@ -49,6 +49,9 @@ final class Attempt {
         } else {
             self.sent = sent
         }
+        if case .adapted(let adapted) = self.sent, adapted.hop.isThroughParent {
+            facts.via = adapted.hop.connectedParent?.text
+        }
         facts.cause = cause
         earlier = replay
         // An attempt that ends before its body begins passes on the replay that it was given.
@@ -149,7 +152,8 @@ final class Attempt {
         if upstream.reset == .http11Required {
             exchange.resources.pool.streams.remember(hop, wantsHTTP1: true)
         }
-        return isStale ? error.onReusedConnection : error
+        let blamed = hop.isThroughParent ? error.blaming(hop.parent.map { _ in hop.text }) : error
+        return isStale ? blamed.onReusedConnection : blamed
     }
 
     /// Whether every byte of the body that was consumed can be sent again.

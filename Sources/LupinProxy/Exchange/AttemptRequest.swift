@@ -112,7 +112,7 @@ extension Attempt {
             target: isConnect ? .authority : .absolute(adapted.origin.scheme),
             adapted.origin,
             framing,
-            proxyAuthorization: authorization
+            proxyAuthorization: authorization ?? parent.login
         )
     }
 

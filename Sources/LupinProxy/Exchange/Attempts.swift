@@ -157,6 +157,7 @@ extension Exchange {
         guard let upstream else { throw .stopping }
         noteOutcome(of: attempt, status: response.status)
         restoreStandIns(in: response)
+        noteFlaws(of: response)
         var obtained = try scrubbed(
             ObtainedResponse(response: response, body: upstream.responseBody)
         )

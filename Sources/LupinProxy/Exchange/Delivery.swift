@@ -38,6 +38,14 @@ extension Exchange {
         return status < 400 && upstream?.isReading == true && !resources.isDraining
     }
 
+    /// Notes what is wrong with a response that goes to the client nevertheless.
+    func noteFlaws(of response: ParsedResponse) {
+        record.flaws = response.flaws
+        // HTTP/2 can't carry such a name (RFC 9113 §8.2.1).
+        guard response.flaws.contains(.name), request.version == .http2 else { return }
+        HopByHop.markOddNames(&response.head.fields)
+    }
+
     /// Stages the head of the origin's response.
     func present(_ response: ParsedResponse) throws(LupinError) -> any BodySink {
         let (framing, contentLength) = (response.framing, response.contentLength)
@@ -52,6 +60,7 @@ extension Exchange {
     ) throws(LupinError) -> any BodySink {
         var head = head
         if let capture, !attempts.isEmpty { capture.received = head }
+        if head.status == 407 { noteChallenge() }
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
@@ -64,7 +73,8 @@ extension Exchange {
             via: via(received: head.version),
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
             // A response may precede the end of the request: the client may never send the rest.
-            closes: resources.isDraining || !isUploadDone
+            closes: resources.isDraining || !isUploadDone,
+            isLoginUnderWay: head.status == 407 && upstream?.isForOneClient == true
         )
         if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
@@ -252,6 +262,18 @@ extension Exchange {
         // A redirect may have dropped the body while the client is still sending it.
         if framing.isEmpty { return !hasMoved || downstream.isRequestComplete }
         return upload?.state == .finished
+    }
+
+    /// Notes that a parent proxy has refused the request, which the origin has not seen.
+    private func noteChallenge() {
+        guard let hop = (upstream as? UpstreamHTTP1)?.hop, hop.parent != nil else { return }
+        record.error = LupinError(
+            .httpRequestDenied,
+            detail: "The parent proxy \(hop.text) wants to know who asks.",
+            side: .upstream,
+            retry: .never,
+            status: 407
+        ).blaming(hop.text)
     }
 
     /// Whether the client gets the parent's challenge: lupin has no credentials for the parent.

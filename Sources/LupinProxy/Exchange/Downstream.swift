@@ -66,18 +66,22 @@ struct ResponseBody: Sendable {
     var date: String?
     /// The connection must not be reused.
     var closes: Bool
+    /// It is a step of the client's login to a parent proxy, and the next one must follow.
+    var isLoginUnderWay: Bool
 
     init(
         framing: BodyFraming,
         contentLength: UInt64? = nil,
         via: ViaMember? = nil,
         date: String? = nil,
-        closes: Bool = false
+        closes: Bool = false,
+        isLoginUnderWay: Bool = false
     ) {
         self.framing = framing
         self.contentLength = contentLength
         self.via = via
         self.date = date
         self.closes = closes
+        self.isLoginUnderWay = isLoginUnderWay
     }
 }

@@ -273,6 +273,7 @@ final class Exchange: Rostered {
                 try await send(canned)
                 return .keep
             }
+            if try await isChallengedByParent(before: begun) { return .keep }
             interception = begun
             try beginInterception()
             return .enclose
@@ -383,9 +384,7 @@ final class Exchange: Rostered {
         downstream.isClientGone && caching?.flight?.hasFollowers != true
     }
 
-    /// Changes the request's fields.
-    ///
-    /// The fields are moved out and back, which avoids the run-time exclusivity check.
+    /// Changes the request's fields, moved out and back, which avoids the exclusivity check.
     func changeFields(_ change: (inout FieldSection) -> Void) {
         var fields = FieldSection()
         swap(&fields, &request.fields)
@@ -420,10 +419,12 @@ final class Exchange: Rostered {
         upstream.attach(slot, self)
     }
 
+    /// Leaves the connection to another owner.
+    func giveUpstream() -> (any Upstream)? { upstream.take() }
+
     /// Takes over the connection of another exchange, as if it had always been this one's.
     func takeUpstream(of other: Exchange) {
-        guard let taken = other.upstream else { return }
-        other.upstream = nil
+        guard let taken = other.giveUpstream() else { return }
         hold(taken)
         upstreamBytesBefore = other.upstreamBytesBefore
     }
@@ -445,9 +446,8 @@ final class Exchange: Rostered {
 
     /// Releases the exchange's connection at the end.
     func release(_ upstream: any Upstream) {
-        let isDownloadComplete =
-            (filling ?? download).map { $0.state == .finished } ?? isDelivered
-        passOn(upstream, isResponseComplete: isDownloadComplete)
+        let isComplete = (filling ?? download).map { $0.state == .finished } ?? isDelivered
+        passOn(upstream, isResponseComplete: isComplete)
     }
 
     /// Releases the connection: it is kept in the pool if the exchange on it ended cleanly.

@@ -27,9 +27,10 @@ extension Exchange {
     /// A response that the policy would not deliver wins only when no attempt is left that may
     /// bring a better one. `attempt` becomes the winner; the others are in the record.
     func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
-        guard let hedge, let delay = delay(of: hedge, for: attempt) else {
-            return try await attempt.run()
-        }
+        // A login would begin anew on the connection of a hedge, and its 401 might come first.
+        guard let hedge, downstream.bound == nil, !attempt.adapted.head.logsInToConnection,
+            let delay = delay(of: hedge, for: attempt)
+        else { return try await attempt.run() }
         let hedges = (1...hedge.max).map {
             HedgedAttempt(attempt.adapted, beside: self, after: delay * $0)
         }

@@ -27,7 +27,7 @@ package struct NameService {
     private func answer(_ question: NameQuestion) -> [UInt8] {
         guard let host = Host(question.name), host.address == nil else { return question.absence }
         // The loopback interface is the command's own (RFC 6761 §6.3).
-        if question.name == "localhost" || question.name.hasSuffix(".localhost") {
+        if host.isLoopback {
             return question.answer(
                 question.kind == .ipv6 ? .v6(high: 0, low: 1) : .v4(0x7F00_0001)
             )

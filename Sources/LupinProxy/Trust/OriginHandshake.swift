@@ -148,7 +148,9 @@ extension Exchange {
                     host: host.text,
                     detail: judge.verdict?.problem?.sentence ?? "\(failure)."
                 )
-            default: return LupinError(failure, host: host.text)
+            default:
+                let hasShown = !judge.presented.isEmpty
+                return LupinError(failure, host: host.text, hasShownCertificate: hasShown)
             }
         }
     }
@@ -156,11 +158,15 @@ extension Exchange {
 
 extension LupinError {
     /// The error for a TLS failure with an upstream.
-    init(_ failure: TLSFailure, host: String) {
+    ///
+    /// `hasShownCertificate` is whether the upstream's certificate had come.
+    init(_ failure: TLSFailure, host: String, hasShownCertificate: Bool) {
+        let advice = failure.advice(hasShownCertificate: hasShownCertificate)
+        let detail = "\(failure)." + (advice.map { " \($0)" } ?? "")
         switch failure.kind {
         case .alertReceived, .peerRejectedOurCertificate:
-            self.init(.tlsAlertReceived, host: host, detail: "\(failure).")
-        default: self.init(.tlsProtocolError, host: host, detail: "\(failure).")
+            self.init(.tlsAlertReceived, host: host, detail: detail)
+        default: self.init(.tlsProtocolError, host: host, detail: detail)
         }
     }
 }

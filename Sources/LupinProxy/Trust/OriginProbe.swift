@@ -80,6 +80,7 @@ package enum OriginProbe {
         _ timeout: Duration
     ) async throws(OriginProbeFailure) -> [IPAddress] {
         if let address = host.address { return [address] }
+        if let addresses = host.loopbackAddresses { return addresses }
         let threads: ResolverThreads
         do throws(SystemError) { threads = try ResolverThreads(count: 1) } catch {
             throw OriginProbeFailure(sentence: "No thread for the look-up: \(error.message)")

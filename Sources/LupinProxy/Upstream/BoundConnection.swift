@@ -4,9 +4,9 @@ import LupinIO
 
 /// Keeps an idle upstream connection for the client that has authenticated it.
 ///
-/// NTLM and Negotiate authenticate a connection and not a request (RFC 4559 §6): whoever uses it is
-/// that user. So it is never in the pool, and its client's next request to the hop goes over it,
-/// which the handshake needs, too.
+/// Some credentials are for a connection and not for a request (`ConnectionLogin`): whoever uses it
+/// is that user, of the origin or of the parent proxy. So it is never in the pool, and its client's
+/// next request to the hop goes over it, which the handshake needs, too.
 final class BoundConnection: ChannelPump {
     private var held: UpstreamHTTP1?
 
@@ -34,19 +34,5 @@ final class BoundConnection: ChannelPump {
     /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
     func channelIsReady(_ channel: Channel) {
         if held?.isQuiet == false { close() }
-    }
-}
-
-extension RequestHead {
-    /// Whether its credentials are for the connection: those of NTLM and Negotiate.
-    var authenticatesConnection: Bool {
-        guard fields.names.contains(.authorization) else { return false }
-        return fields.lines.contains { line in
-            guard line.known == .authorization else { return false }
-            let value = fields.storage.span.extracting(line.value.range)
-            let scheme = value.extracting(first: value.place(of: 0x20))
-            return scheme.equalsIgnoringCase("ntlm".utf8.span)
-                || scheme.equalsIgnoringCase("negotiate".utf8.span)
-        }
     }
 }

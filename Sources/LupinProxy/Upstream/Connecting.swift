@@ -130,20 +130,31 @@ extension Exchange {
         protocols: [String]?,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
-        let dialer = Dialer(resources, slot, snapshot, client: client.address)
-        let (channel, timing) = try await dialer.dial(
-            hop,
-            waits: waits,
-            until: min(deadline, attemptDeadline),
-            isHostFromFile: isHostFromFile,
-            interruptions: interruptions
-        )
-        notes.timing = timing
+        let granted = enclosure?.passage?.lend(for: hop)
+        let channel: Channel
+        if let granted {
+            channel = granted.channel
+        } else {
+            let dialer = Dialer(resources, slot, snapshot, client: client.address)
+            (channel, notes.timing) = try await dialer.dial(
+                hop,
+                waits: waits,
+                until: min(deadline, attemptDeadline),
+                isHostFromFile: isHostFromFile,
+                interruptions: interruptions
+            )
+        }
         notes.peer = channel.peer
         connecting = channel
         defer { connecting = nil }
         do throws(LupinError) {
-            return try await secure(channel, to: hop, protocols, noting: notes)
+            return try await secure(
+                channel,
+                to: hop,
+                protocols,
+                isOpenToOrigin: granted != nil,
+                noting: notes
+            )
         } catch {
             channel.close(reset: true)
             throw DialFailure(error: error)
@@ -154,13 +165,17 @@ extension Exchange {
         _ channel: Channel,
         to hop: NextHop,
         _ protocols: [String]?,
+        isOpenToOrigin: Bool,
         noting notes: ConnectionNotes
     ) async throws(LupinError) -> Connected {
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.writableReason = .upstreamWritable
-        let limits = HTTP1Limits(snapshot.limits)
-        if let parent = hop.connectedParent, let security = parent.security {
+        let limits = HTTP1Limits(
+            snapshot.limits,
+            isStrict: snapshot.settings.upstream.isStrict
+        )
+        if !isOpenToOrigin, let parent = hop.connectedParent, let security = parent.security {
             let way = NextHop.parent(parent)
             _ = try await shakeHands(
                 channel,
@@ -174,7 +189,9 @@ extension Exchange {
         guard case .secure(let origin, let security, let parent) = hop else {
             return .http1(UpstreamHTTP1(channel, to: hop, limits: limits))
         }
-        if let parent { try await openPassage(channel, to: origin, through: parent) }
+        if let parent, !isOpenToOrigin {
+            try await openPassage(channel, to: origin, through: parent)
+        }
         let secured = try await shakeHands(
             channel,
             security,
@@ -204,7 +221,11 @@ extension Exchange {
         to origin: Origin,
         through parent: ParentHop
     ) async throws(LupinError) {
-        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: HTTP1Limits(snapshot.limits))
+        let limits = HTTP1Limits(
+            snapshot.limits,
+            isStrict: snapshot.settings.upstream.isStrict
+        )
+        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: limits)
         var head = RequestHead()
         head.method = .connect
         var options = RequestOptions(
@@ -212,11 +233,12 @@ extension Exchange {
             authority: origin.hostAndPort,
             framing: .none
         )
-        options.proxyAuthorization = resources.shared.parentCredentials.field(
-            for: parent.proxy,
-            method: .connect,
-            uri: origin.hostAndPort
-        )
+        options.proxyAuthorization =
+            resources.shared.parentCredentials.field(
+                for: parent.proxy,
+                method: .connect,
+                uri: origin.hostAndPort
+            ) ?? parent.login
         // Via lets a chain of proxies detect that it leads back here.
         options.via = via(received: request.version)
         link.begin(head, options)
@@ -239,14 +261,14 @@ extension Exchange {
                     hasAnsweredParent = true
                     throw .parentAsks
                 }
-                throw LupinError(
-                    .destinationUnavailable,
-                    host: origin.hostAndPort,
-                    detail: "The parent proxy \(parent.proxy.host.text) answered CONNECT with "
-                        + "\(response.head.status).",
-                    // A retry would get the same refusal, and could lock the account.
-                    retry: response.head.status < 500 ? .never : nil,
-                    status: 502
+                if response.head.status == 407 {
+                    // The client's next CONNECT is asked about first.
+                    resources.shared.parentCredentials.noteClosed(parent.proxy)
+                }
+                throw .refusal(
+                    by: parent,
+                    of: origin,
+                    status: response.head.status
                 )
             }
             let woken = await slot.park(
@@ -259,7 +281,7 @@ extension Exchange {
                     .connectionTimeout,
                     host: origin.hostAndPort,
                     detail: "The parent proxy gave no tunnel within timeouts.connect."
-                )
+                ).blaming(parent.text)
             }
             _ = try link.requestBody.flush()
         }
@@ -267,6 +289,18 @@ extension Exchange {
 }
 
 extension LupinError {
+    /// A parent proxy answered a CONNECT with something else than a tunnel.
+    static func refusal(by parent: ParentHop, of origin: Origin, status: UInt16) -> LupinError {
+        LupinError(
+            .destinationUnavailable,
+            host: origin.hostAndPort,
+            detail: "The parent proxy \(parent.text) answered CONNECT with \(status).",
+            // A retry would get the same refusal, and could lock the account.
+            retry: status < 500 ? .never : nil,
+            status: 502
+        ).blaming(parent.text)
+    }
+
     /// A parent proxy sent a Digest challenge; never seen outside of this file.
     fileprivate static let parentAsks = LupinError(
         .destinationUnavailable,

@@ -70,6 +70,7 @@ struct Dialer {
         _ interruptions: WakeReasons
     ) async throws(DialFailure) -> [IPAddress] {
         if let address = hop.host.address { return [address] }
+        if let addresses = hop.host.loopbackAddresses { return addresses }
         let host = hop.host.text
         do throws(ResolveFailure) {
             if let answer = resources.resolver.cached(host) { return try answer.get() }
@@ -81,7 +82,8 @@ struct Dialer {
                 interruptions: interruptions
             )
         } catch {
-            throw DialFailure(error: resolveError(error, host))
+            let failure = resolveError(error, host).blaming(hop.connectedParent?.text)
+            throw DialFailure(error: failure)
         }
     }
 
@@ -150,7 +152,7 @@ struct Dialer {
             channel = try await reach(addresses, hop, until: deadline, interruptions)
         } catch {
             throw DialFailure(
-                error: connectError(error, hop),
+                error: connectError(error, hop).blaming(hop.connectedParent?.text),
                 isEveryAddressRefused: error.isEveryAddressRefused
             )
         }

@@ -31,7 +31,7 @@ enum NextHop: Hashable, Sendable {
     var text: String {
         switch self {
         case .origin(let origin), .secure(let origin, _, _): origin.hostAndPort
-        case .parent: "\(host.uriText):\(port)"
+        case .parent(let parent): parent.text
         }
     }
 
@@ -51,7 +51,8 @@ enum NextHop: Hashable, Sendable {
     /// Whether the client's own Proxy-Authorization is for the parent proxy, which has no
     /// credentials of ours.
     var leavesProxyAuthorization: Bool {
-        if case .parent(let parent) = self { parent.proxy.userinfo == nil } else { false }
+        guard case .parent(let parent) = self else { return false }
+        return parent.proxy.userinfo == nil && parent.login == nil
     }
 
     /// Whether a parent proxy is connected to; cheaper than a look at it.
@@ -72,6 +73,11 @@ enum NextHop: Hashable, Sendable {
     }
 }
 
+extension ParentHop {
+    /// `host:port` of the proxy, for people.
+    var text: String { "\(proxy.host.uriText):\(proxy.port)" }
+}
+
 extension NextHop {
     /// Returns false when what is attached identifies the sender of a whole connection, and
     /// connections and TLS sessions to this hop are not kept separate by it.
@@ -84,6 +90,9 @@ extension NextHop {
                 false
             }
         case .parentIdentity(let proxy): connectedParent?.proxy == proxy
+        case .clientIdentity(let login):
+            // A request to the parent itself carries it; a tunnel was opened with it.
+            parent != nil || connectedParent?.login == login
         // Every message carries it by itself.
         case .token, .secret, .cookies: true
         // The connection is its client's alone (`BoundConnection`).
@@ -99,4 +108,7 @@ struct ParentHop: Hashable, Sendable {
     let proxy: ParentProxy
     /// The TLS context for the proxy; nil when it is reached in clear text.
     let security: OriginSecurity?
+    /// The client's own Proxy-Authorization for it, with which its CONNECT was sent: tunnels are
+    /// opened with it, and shared by clients with the same one only.
+    var login: String?
 }

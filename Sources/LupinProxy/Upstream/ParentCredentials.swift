@@ -7,6 +7,8 @@ import Synchronization
 /// The Digest challenges of parent proxies (RFC 7616), for all workers.
 final class ParentCredentials: Sendable {
     private let sessions = Mutex<[ParentProxy: DigestSession]>([:])
+    /// The parent proxies that lately gave a tunnel to a client without credentials.
+    private let open = Mutex<Set<ParentProxy>>([])
 
     /// The value of Proxy-Authorization for a request; nil where the rules file has no credentials.
     ///
@@ -45,6 +47,13 @@ final class ParentCredentials: Sendable {
             return reaction == .replay
         }
     }
+
+    /// Whether the parent gives tunnels to clients without credentials, as far as is known.
+    func isOpen(_ parent: ParentProxy) -> Bool { open.withLock { $0.contains(parent) } }
+
+    func noteOpen(_ parent: ParentProxy) { open.withLock { _ = $0.insert(parent) } }
+
+    func noteClosed(_ parent: ParentProxy) { open.withLock { _ = $0.remove(parent) } }
 
     private static func pair(_ userinfo: String) -> UserPassword? {
         let colon = userinfo.firstIndex(of: ":") ?? userinfo.endIndex

@@ -1,6 +1,7 @@
 // One HTTP/1.1 connection to the next hop: requests out, responses in.
 import LupinCore
 import LupinIO
+import LupinTLS
 import LupinWire
 
 /// An upstream connection.
@@ -86,7 +87,7 @@ final class UpstreamHTTP1: Upstream {
 
     func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
-        if head.authenticatesConnection { isForOneClient = true }
+        if head.logsInToConnection { isForOneClient = true }
         mayPersist = false
         responseHasBegun = false
         var bytes = channel.takeStaged()
@@ -163,9 +164,13 @@ final class UpstreamHTTP1: Upstream {
             // Before the end of a head it makes no difference how the connection was closed.
             if error == .unannouncedEnd { return .end }
             // In TLS 1.3 an origin reports a missing client certificate only after the handshake.
-            if let failure = secured?.filter.failure { throw LupinError(failure, host: hop.text) }
+            if let failure = secured?.filter.failure { throw after(failure) }
             throw Side.upstream.readFailure(error)
         }
+    }
+
+    private func after(_ failure: TLSFailure) -> LupinError {
+        LupinError(failure, host: hop.text, hasShownCertificate: true)
     }
 
     private func take() -> ParsedResponse {

@@ -57,9 +57,9 @@ extension FramingFields {
             guard minor > 0 else { throw MessageProblem(.request, .codingInHTTP10) }
             guard lengthLines == 0 else { throw MessageProblem(.request, .lengthAndCoding) }
             guard codingLines == 1 else { throw MessageProblem(.request, .severalCodings) }
-            switch TransferCodings(fields).verdict {
+            switch TransferCodings(fields).verdict(allowingIdentity: false) {
+            case .none, .malformed: throw MessageProblem(.request, .invalidCoding)
             case .chunked: return .chunked
-            case .malformed: throw MessageProblem(.request, .invalidCoding)
             case .chunkedTwice: throw MessageProblem(.request, .severalCodings)
             // RFC 9112 §6.1: an unknown transfer coding is a 501. Lupin knows chunked alone, since
             // it never decodes content.
@@ -83,19 +83,18 @@ extension FramingFields {
 
 extension FramingFields {
     /// The framing of a response that has a body (RFC 9112 §6.3).
+    ///
+    /// What is wrong with it is added to `flaws`, or an error unless `isLenient`.
     func responseFraming(
         _ fields: borrowing FieldSection,
-        minor: UInt8
+        minor: UInt8,
+        _ flaws: inout ResponseFlaws,
+        isLenient: Bool
     ) throws(MessageProblem) -> BodyFraming {
         if codingLines > 0 {
-            guard minor > 0 else { throw MessageProblem(.response, .codingInHTTP10) }
-            guard lengthLines == 0 else { throw MessageProblem(.response, .lengthAndCoding) }
-            switch TransferCodings(fields, allowingEmpty: true).verdict {
-            case .chunked: return .chunked
-            case .malformed: throw MessageProblem(.response, .invalidCoding)
-            case .chunkedTwice: throw MessageProblem(.response, .severalCodings)
-            case .otherThenChunked: throw MessageProblem(.response, .unknownCoding)
-            case .notEndingInChunked: return .untilClose
+            let codings = TransferCodings(fields, allowingEmpty: true)
+            if let framing = try codedFraming(codings, minor: minor, &flaws, isLenient: isLenient) {
+                return framing
             }
         }
         guard lengthLines > 0 else { return .untilClose }
@@ -103,6 +102,36 @@ extension FramingFields {
             throw MessageProblem(.response, lengthLines > 1 ? .severalLengths : .invalidLength)
         }
         return .length(length)
+    }
+
+    /// The framing by transfer codings; nil when `identity` is the only one.
+    private func codedFraming(
+        _ codings: TransferCodings,
+        minor: UInt8,
+        _ flaws: inout ResponseFlaws,
+        isLenient: Bool
+    ) throws(MessageProblem) -> BodyFraming? {
+        if minor == 0 {
+            guard isLenient else { throw MessageProblem(.response, .codingInHTTP10) }
+            flaws.insert(.chunkedInHTTP10)
+        }
+        switch codings.verdict(allowingIdentity: isLenient) {
+        case .none:
+            flaws.insert(.identity)
+            return nil
+        case .chunked:
+            if codings.hasIdentity { flaws.insert(.identity) }
+            guard lengthLines > 0 else { return .chunked }
+            guard isLenient else { throw MessageProblem(.response, .lengthAndCoding) }
+            flaws.insert(.length)
+            return .chunked
+        case .malformed: throw MessageProblem(.response, .invalidCoding)
+        case .chunkedTwice: throw MessageProblem(.response, .severalCodings)
+        case .otherThenChunked: throw MessageProblem(.response, .unknownCoding)
+        case .notEndingInChunked:
+            if lengthLines > 0 { throw MessageProblem(.response, .lengthAndCoding) }
+            return .untilClose
+        }
     }
 
     /// The length if all lines and list members agree on it (RFC 9110 §8.6), else nil.
@@ -133,6 +162,8 @@ struct TransferCodings {
     /// The kinds of lists.
     enum Verdict: Hashable {
         case chunked, chunkedTwice, malformed
+        /// Only `identity`, which is no coding.
+        case none
         /// chunked is last, after another coding.
         case otherThenChunked
         /// `isKnown`: every other coding is one that RFC 9112 §7.2 registers.
@@ -142,6 +173,8 @@ struct TransferCodings {
     private var chunkedCount = 0
     private var endsInChunked = false
     private var hasOther = false
+    /// Whether `identity` is among them, which only RFC 2616 knew.
+    private(set) var hasIdentity = false
     private var hasUnknown = false
     private var isMalformed = false
     private var isEmpty = true
@@ -156,9 +189,13 @@ struct TransferCodings {
         }
     }
 
-    var verdict: Verdict {
+    func verdict(allowingIdentity: Bool) -> Verdict {
         if isMalformed || isEmpty { return .malformed }
         if chunkedCount > 1 { return .chunkedTwice }
+        if hasIdentity {
+            guard allowingIdentity else { return .notEndingInChunked(isKnown: false) }
+            if !hasOther { return chunkedCount == 0 ? .none : .chunked }
+        }
         guard endsInChunked else { return .notEndingInChunked(isKnown: !hasUnknown) }
         return hasOther ? .otherThenChunked : .chunked
     }
@@ -172,6 +209,8 @@ struct TransferCodings {
         endsInChunked = coding.spells("chunked")
         if endsInChunked {
             chunkedCount += 1
+        } else if coding.spells("identity") {
+            hasIdentity = true
         } else {
             hasOther = true
             let isKnown =

@@ -12,11 +12,20 @@ package struct HTTP1Limits: Sendable, Equatable {
     /// Bytes of a trailer section with its empty line; more is a 431 or 502.
     package var trailerBytes: Int
 
+    /// Whether a response is refused for any `ResponseFlaw`.
+    package var isStrict: Bool
+
+    /// Field lines of a response; more is a 502.
+    var responseFields: Int { isStrict ? headerFields : max(headerFields, Self.flawedFields) }
+    /// As many as other programs read, at least.
+    private static let flawedFields = 1000
+
     /// Takes the limits of the settings.
-    package init(_ limits: Limits = Limits()) {
+    package init(_ limits: Limits = Limits(), isStrict: Bool = false) {
         requestLineBytes = limits.requestLineBytes
         headerBytes = limits.headerBytes
         headerFields = limits.headerFields
         trailerBytes = limits.trailerBytes
+        self.isStrict = isStrict
     }
 }

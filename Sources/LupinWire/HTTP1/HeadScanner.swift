@@ -33,7 +33,8 @@ struct HeadScanner {
         /// The end of the value before a fold, and where to stop trimming.
         var foldedEnd = 0
         var trimFloor = 0
-        var carriageReturn = 0
+        /// Where its CRLF begins, or the LF that stands for it.
+        var valueEnd = 0
         var isFolded = false
     }
 
@@ -42,6 +43,10 @@ struct HeadScanner {
     private let startLineBytes: Int
     private let sectionBytes: Int
     private let fieldsMax: Int
+    /// Field lines beyond this number are a flaw.
+    private let regularFields: Int
+    /// Whether flaws of a response are read over.
+    private let isLenient: Bool
     private let table = FieldName.table
 
     /// Bytes and lines so far; ranges are relative to the first byte of the head.
@@ -52,13 +57,17 @@ struct HeadScanner {
     private var sectionStart = 0
     private var open = OpenLine()
     private var hasFolds = false
+    /// What is wrong with the head so far.
+    private(set) var flaws = ResponseFlaws()
 
     init(side: MessageSide, limits: HTTP1Limits, isTrailers: Bool = false) {
         self.side = side
         self.isTrailers = isTrailers
         startLineBytes = isTrailers ? 0 : limits.requestLineBytes
         sectionBytes = isTrailers ? limits.trailerBytes : limits.headerBytes
-        fieldsMax = limits.headerFields
+        isLenient = side == .response && !isTrailers && !limits.isStrict
+        regularFields = limits.headerFields
+        fieldsMax = isLenient ? limits.responseFields : limits.headerFields
         phase = isTrailers ? .lineStart : .startLine
     }
 
@@ -72,8 +81,10 @@ struct HeadScanner {
     ) throws(MessageProblem) -> (taken: Int, isComplete: Bool) {
         guard !isComplete else { return (0, true) }
         let taken = try take(bytes)
-        if hasFolds, isComplete { unfold() }
-        return (taken, isComplete)
+        guard isComplete else { return (taken, false) }
+        if hasFolds || flaws.contains(.control) { blank() }
+        if fields.lines.count > regularFields { flaws.insert(.fields) }
+        return (taken, true)
     }
 
     private mutating func take(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
@@ -125,6 +136,7 @@ struct HeadScanner {
         position = 0
         sectionStart = 0
         hasFolds = false
+        flaws = ResponseFlaws()
         return taken
     }
 }
@@ -169,12 +181,12 @@ extension HeadScanner {
             while true {
                 i = bytes.endOfVisible(from: i, to: end)
                 guard i < end else { return try pause(.startLine, at: i, of: bytes) }
-                if bytes[i] == 0x0D { break }
+                if bytes[i] == 0x0D || endsLine(bytes[i]) { break }
                 try noteStartLine(bytes[i], at: i)
                 i &+= 1
             }
             startLine.end = i
-            i &+= 1
+            if bytes[i] == 0x0D { i &+= 1 }
         }
         guard i < end else { return try pause(.startLineFeed, at: i, of: bytes) }
         guard bytes[i] == 0x0A else { throw problem(.bareCarriageReturn) }
@@ -196,6 +208,7 @@ extension HeadScanner {
         switch side {
         // A reason phrase may contain HTAB and obs-text (RFC 9112 §4).
         case .response where byte >= 0x80 || byte == 0x09: break
+        case .response where isReadOver(byte): flaws.insert(.control)
         // Many clients send URLs as people type them; see `RequestHead.encodePath`.
         case .request where byte >= 0x80 && startLine.spaces == 1: startLine.isEncodingDue = true
         case .request, .response: throw startLineProblem(byte, at: i)
@@ -210,9 +223,8 @@ extension HeadScanner {
         case .lineStart:
             guard i < end else { return try pause(.lineStart, at: i, of: bytes) }
             let byte = bytes[i]
-            if byte == 0x0D {
-                i &+= 1
-                return try finish(bytes, at: i, end: end)
+            if byte == 0x0D || endsLine(byte) {
+                return try finish(bytes, at: byte == 0x0D ? i &+ 1 : i, end: end)
             }
             if byte == 0x20 || byte == 0x09 {
                 try reopenLine(at: i)
@@ -223,7 +235,7 @@ extension HeadScanner {
             open.isFolded = false
             fallthrough
         case .name:
-            while i < end, bytes[i].isTokenByte { i &+= 1 }
+            while i < end, bytes[i].isTokenByte || isReadOver(inName: bytes[i]) { i &+= 1 }
             guard i < end else { return try pause(.name, at: i, of: bytes) }
             open.nameEnd = i
             fallthrough
@@ -237,7 +249,10 @@ extension HeadScanner {
             i &+= 1
             fallthrough
         case .beforeValue:
-            while i < end, bytes[i].isBlank { i &+= 1 }
+            while i < end, isBlank(bytes[i]) {
+                if !bytes[i].isBlank { flaws.insert(.control) }
+                i &+= 1
+            }
             guard i < end else { return try pause(.beforeValue, at: i, of: bytes) }
             open.valueStart = i
             open.trimFloor = i
@@ -245,12 +260,17 @@ extension HeadScanner {
             fallthrough
         case .value:
             i = bytes.endOfFieldValue(from: i, to: end)
+            while i < end, isReadOver(bytes[i]) {
+                flaws.insert(.control)
+                i = bytes.endOfFieldValue(from: i &+ 1, to: end)
+            }
             guard i < end else { return try pause(.value, at: i, of: bytes) }
-            guard bytes[i] == 0x0D else {
+            open.valueEnd = i
+            if bytes[i] == 0x0D {
+                i &+= 1
+            } else if !endsLine(bytes[i]) {
                 throw problem(bytes[i] == 0x0A ? .bareLineFeed : .controlByte)
             }
-            open.carriageReturn = i
-            i &+= 1
             fallthrough
         case .lineFeed:
             guard i < end else { return try pause(.lineFeed, at: i, of: bytes) }
@@ -342,12 +362,13 @@ extension HeadScanner {
     }
 
     private mutating func closeLine(_ bytes: Span<UInt8>) {
-        var valueEnd = open.carriageReturn
-        while valueEnd > open.trimFloor, bytes[valueEnd &- 1].isBlank { valueEnd &-= 1 }
+        var valueEnd = open.valueEnd
+        while valueEnd > open.trimFloor, isBlank(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
         if valueEnd == open.trimFloor { valueEnd = open.foldedEnd }
         let isContiguous =
             open.valueStart == open.nameEnd &+ 2 && bytes[open.nameEnd] == 0x3A
-            && bytes[open.nameEnd &+ 1] == 0x20 && valueEnd == open.carriageReturn
+            && bytes[open.nameEnd &+ 1] == 0x20 && valueEnd == open.valueEnd
+            && bytes[valueEnd] == 0x0D
         let value = ByteRange(open.valueStart..<valueEnd)
         if open.isFolded {
             let last = fields.lines.count - 1
@@ -357,6 +378,7 @@ extension HeadScanner {
         }
         let name = open.nameStart..<open.nameEnd
         let known = table.lookup.name(spelledBy: bytes.extracting(name))
+        if isLenient, known == .other, !bytes.extracting(name).isToken { flaws.insert(.name) }
         fields.names.insert(known)
         fields.lines.append(
             FieldSection.Line(
@@ -383,15 +405,47 @@ extension HeadScanner {
         position = i
     }
 
-    /// Replaces every fold inside a value with spaces (RFC 9112 §5.2: “one or more SP octets”).
-    private mutating func unfold() {
+    /// Replaces every fold inside a value with spaces (RFC 9112 §5.2: “one or more SP octets”), and
+    /// every control byte (RFC 9110 §5.5).
+    private mutating func blank() {
         for line in fields.lines {
-            for i in line.value.range where fields.storage[i] == 0x0D {
+            for i in line.value.range where fields.storage[i].isControlByte {
                 fields.storage[i] = 0x20
-                fields.storage[i + 1] = 0x20
             }
         }
+        for i in 0..<startLine.end where fields.storage[i].isControlByte {
+            fields.storage[i] = 0x20
+        }
     }
+}
+
+// MARK: Flaws
+
+extension HeadScanner {
+    /// Whether a byte ends a line although no CR precedes it; notes the flaw.
+    private mutating func endsLine(_ byte: UInt8) -> Bool {
+        guard isLenient, byte == 0x0A else { return false }
+        flaws.insert(.lineFeed)
+        return true
+    }
+
+    /// Whether a control byte may stand in a value or a reason.
+    private func isReadOver(_ byte: UInt8) -> Bool {
+        isLenient && byte.isControlByte && byte != 0 && byte != 0x0A && byte != 0x0D
+    }
+
+    /// Whether a byte may stand in a name although it is none of a token.
+    private func isReadOver(inName byte: UInt8) -> Bool {
+        isLenient && byte > 0x20 && byte != 0x7F && byte != 0x3A
+    }
+
+    /// Whether a byte at the end of a value is or becomes blank.
+    private func isBlank(_ byte: UInt8) -> Bool { byte.isBlank || isReadOver(byte) }
+}
+
+extension UInt8 {
+    /// Whether it is a control byte other than HTAB.
+    fileprivate var isControlByte: Bool { (self < 0x20 && self != 0x09) || self == 0x7F }
 }
 
 // MARK: Problems
@@ -403,8 +457,8 @@ extension HeadScanner {
 
     private func nameProblem(_ byte: UInt8) -> MessageProblem {
         switch byte {
-        case 0x0A: problem(.bareLineFeed)
-        case 0x0D: problem(.missingColon)
+        case 0x0A where !isLenient: problem(.bareLineFeed)
+        case 0x0A, 0x0D: problem(.missingColon)
         case 0x20, 0x09: problem(.whitespaceBeforeColon)
         case 0..<0x20, 0x7F: problem(.controlByte)
         default: problem(.invalidFieldName)

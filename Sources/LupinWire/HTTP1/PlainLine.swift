@@ -41,7 +41,7 @@ struct PlainLine {
 }
 
 extension Span where Element == UInt8 {
-    fileprivate var isToken: Bool {
+    var isToken: Bool {
         var i = 0
         while i < count, self[i].isTokenByte { i &+= 1 }
         return i == count && i > 0

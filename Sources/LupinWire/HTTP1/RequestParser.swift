@@ -48,6 +48,11 @@ package final class ParsedRequest {
         set { unsafe contents = newValue }
     }
 
+    /// Notes that no body follows, although the head left that open.
+    func dropBody() {
+        if meaning.framing == .chunked { meaning.framing = .none }
+    }
+
     /// Moves the head out: the caller is its only owner and may change it without a copy.
     package func takeHead() -> RequestHead {
         var taken = RequestHead()

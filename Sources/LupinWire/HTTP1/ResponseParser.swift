@@ -25,6 +25,8 @@ package final class ParsedResponse {
     package var contentLength: UInt64? { meaning.contentLength }
     /// Whether the body has a transfer coding that is kept; its framing is until close.
     package var hasForeignCoding: Bool { meaning.hasForeignCoding }
+    /// What is wrong with it; a response with flaws is quarantined.
+    package var flaws: ResponseFlaws { meaning.flaws }
     package var status: UInt16 { unsafe contents.status }
     /// Whether more responses to the same request follow.
     package var isInterim: Bool { status < 200 && status != 101 }
@@ -48,6 +50,7 @@ package final class ParsedResponse {
         var keepAlive = false
         var contentLength: UInt64?
         var hasForeignCoding = false
+        var flaws = ResponseFlaws()
     }
 }
 
@@ -62,9 +65,11 @@ package final class ResponseParser {
     private var isWhole = false
     // Stored, because a query of the scanner copies it.
     private var isUnderWay = false
+    private let isLenient: Bool
 
     package init(limits: HTTP1Limits) {
         unsafe scanner = HeadScanner(side: .response, limits: limits)
+        isLenient = !limits.isStrict
     }
 
     /// Whether a complete head is ready for `take`.
@@ -105,8 +110,9 @@ package final class ResponseParser {
         if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedResponse() }
         let parsed = unsafe parsed
         let line = unsafe scanner.startLine
+        let flaws = unsafe scanner.flaws
         var fields = unsafe scanner.takeFields()
-        try parsed.interpret(line, &fields, method)
+        try parsed.interpret(line, &fields, method, flaws, isLenient: isLenient)
         isWhole = true
         isUnderWay = false
     }
@@ -132,10 +138,12 @@ extension ParsedResponse {
     fileprivate func interpret(
         _ line: HeadScanner.StartLine,
         _ fields: inout FieldSection,
-        _ method: Method
+        _ method: Method,
+        _ flaws: ResponseFlaws,
+        isLenient: Bool
     ) throws(MessageProblem) {
         var head = ResponseHead()
-        try interpret(line, fields, method, into: &head)
+        try interpret(line, fields, method, flaws, isLenient: isLenient, into: &head)
         swap(&head.fields, &fields)
         // Safety: nothing is called during the swap.
         unsafe swap(&contents, &head)
@@ -146,8 +154,11 @@ extension ParsedResponse {
         _ line: HeadScanner.StartLine,
         _ fields: borrowing FieldSection,
         _ method: Method,
+        _ flaws: ResponseFlaws,
+        isLenient: Bool,
         into head: inout ResponseHead
     ) throws(MessageProblem) {
+        var flaws = flaws
         let storage = fields.storage.span
         let status = StatusLine.status(storage)
         let minor: UInt8 = storage[7] == 0x30 ? 0 : 1
@@ -161,16 +172,22 @@ extension ParsedResponse {
                 length = notes.responseLength(fields)
             }
         } else {
-            framing = try notes.responseFraming(fields, minor: minor)
+            framing = try notes.responseFraming(
+                fields,
+                minor: minor,
+                &flaws,
+                isLenient: isLenient
+            )
             if case .length(let bytes) = framing { length = bytes }
         }
         let isUntilClose = if case .untilClose = framing { true } else { false }
         let persists = minor > 0 ? !notes.closes : notes.keepsAlive && !notes.closes
         meaning = Meaning(
             framing: framing,
-            keepAlive: persists && !isUntilClose,
+            keepAlive: persists && !isUntilClose && flaws.isEmpty,
             contentLength: length,
-            hasForeignCoding: isUntilClose && notes.codingLines > 0
+            hasForeignCoding: isUntilClose && notes.codingLines > 0 && !flaws.contains(.identity),
+            flaws: flaws
         )
         head.status = status
         head.reason = StatusLine.reason(lineEnd: line.end)

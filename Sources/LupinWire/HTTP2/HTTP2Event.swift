@@ -41,6 +41,22 @@ package enum HTTP2Event {
     }
 }
 
+extension HTTP2Event {
+    /// The client's request whose head this is.
+    var request: ParsedRequest? {
+        if case .request(_, let request, _) = self { request } else { nil }
+    }
+
+    /// Whether it is the head of a request that seldom has a body, and may have none: neither a
+    /// length nor the end of the stream has said so.
+    var mayProveEmpty: Bool {
+        guard case .request(_, let request, let facts) = self, request.framing == .chunked,
+            !request.expectsContinue, facts.protocolName == nil
+        else { return false }
+        return Invalidation.isSafe(request.method) || request.method == .delete
+    }
+}
+
 /// Why a connection failed; nothing more can be sent on it.
 package struct HTTP2Failure: Error {
     /// nghttp2's text for it.

@@ -106,7 +106,9 @@ final class HTTP2HeadReader {
             unsafe fields.addLine(name, value, known)
             if isNeverIndexed { unsafe fields.markNeverIndexed() }
         }
-        if fieldCount > limits.headerFields { problem = MessageProblem(side, .tooManyFields) }
+        guard fieldCount > limits.headerFields else { return }
+        if side == .response, fieldCount <= limits.responseFields { return }
+        problem = MessageProblem(side, .tooManyFields)
     }
 
     private func addPseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) {

@@ -9,9 +9,10 @@ extension HTTP2Connection {
     ///
     /// A head that announces an empty body without ending the message is held until the end has
     /// come: until then the message may prove malformed by a body (RFC 9113 §8.1.1), and nobody may
-    /// take it for a whole one.
+    /// take it for a whole one. So is the head of a GET that has not ended: many clients end it by
+    /// an empty DATA frame, and it has a body only if payload comes.
     private func queue(_ head: HTTP2Event, _ framing: BodyFraming, on stream: Int32, isEnd: Bool) {
-        guard isEnd || framing != .length(0) else {
+        guard isEnd || !(framing == .length(0) || head.mayProveEmpty) else {
             unsafe held[stream] = (head, now)
             return
         }
@@ -21,7 +22,10 @@ extension HTTP2Connection {
 
     /// Queues the end of a message, behind a head that was held for it.
     private func queueEnd(of stream: Int32, trailers: FieldSection = FieldSection()) {
-        if let head = takeHeld(of: stream) { queue(head) }
+        if let head = takeHeld(of: stream) {
+            if trailers.isEmpty { head.request?.dropBody() }
+            queue(head)
+        }
         queue(.end(stream, trailers: trailers))
     }
 
@@ -185,6 +189,7 @@ extension HTTP2Connection {
     }
 
     func payload(_ stream: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) {
+        if count > 0, let head = takeHeld(of: stream) { queue(head) }
         unaccounted += count
         guard let input = unsafe input else { return }
         // nghttp2 passes a pointer into the bytes that it was given.

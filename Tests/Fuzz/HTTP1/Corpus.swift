@@ -19,6 +19,7 @@ enum Corpus {
     static let responses = [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: x\r\n\r\nhello",
         "HTTP/1.1 200\r\nContent-Length: 5, 5\r\n\r\nhello",
+        "HTTP/1.1 200 O\u{1B}K\nA@b: \u{1}c\n d\r\nTransfer-Encoding: identity\n\nhello",
         "HTTP/1.1 204 \r\nServer : s\r\n\r\n",
         "HTTP/1.0 404 Not \u{E9}\tFound\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\t d \r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

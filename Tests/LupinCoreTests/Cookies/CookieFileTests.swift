@@ -28,6 +28,12 @@ struct CookieFileTests {
         text.split(separator: "\n").filter { !$0.hasPrefix("#") || $0.hasPrefix("#HttpOnly_") }
     }
 
+    @Test func `a byte order mark costs no cookie`() throws {
+        let contents = try read("\u{FEFF}a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+        #expect(contents.badLinesCount == 0)
+        #expect(lines(text(contents.jar)).count == 1)
+    }
+
     @Test func `a line has the seven fields in curl's order`() throws {
         let jar = try jar(["n=v w; Path=/p; Secure; HttpOnly; Max-Age=60; SameSite=Lax"])
         let text = text(jar)

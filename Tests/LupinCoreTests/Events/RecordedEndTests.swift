@@ -69,7 +69,7 @@ struct RecordedEndTests {
         ),
         (
             .tlsAlertReceived,
-            "h broke off the TLS handshake. It may want a client certificate."
+            "h broke off the TLS handshake."
         ),
         (
             .httpRequestError,

@@ -334,5 +334,9 @@ struct ValidationPolicyTests {
         )
         #expect(head.fields.contentCodings == ["GZIP", "br"])
         #expect(response(200).fields.contentCodings.isEmpty)
+        let words = "none, UTF-8, binary, aws-chunked, 8bit, chunked"
+        #expect(response(200, [("Content-Encoding", words)]).fields.contentCodings.isEmpty)
+        let opaque = response(200, [("Content-Encoding", "none, AES128GCM, compress")])
+        #expect(opaque.fields.contentCodings == ["AES128GCM", "compress"])
     }
 }

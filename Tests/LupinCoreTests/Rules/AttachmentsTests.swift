@@ -21,6 +21,7 @@ struct AttachmentsTests {
         (.cookies(jar: "j"), .owner, .asAuthenticated, true),
         (.clientCertificate(files), .owner, .asAuthenticated, true),
         (.parentIdentity(identity("u:p")), .anybody, .asUsual, true),
+        (.clientIdentity("Basic YTpi"), .anybody, .asUsual, true),
         (.privateResponses, .owner, .asUsual, false),
         (.followedRedirect, .anybody, .never, false),
     ]

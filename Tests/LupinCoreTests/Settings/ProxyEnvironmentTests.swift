@@ -65,6 +65,58 @@ struct ProxyEnvironmentTests {
         #expect(environment.problems.isEmpty)
     }
 
+    private static func port(_ way: UpstreamWay) -> UInt16? {
+        if case .parent(let proxy) = way { proxy.port } else { nil }
+    }
+
+    @Test(
+        arguments: [
+            ("10.*", "10.9.8.7", true), ("10.*", "11.0.0.1", false), ("10.*.*.*", "10.0.0.1", true),
+            ("192.168.*", "192.168.7.1", true), ("192.168.*", "192.169.7.1", false),
+            ("192.168.7.*", "192.168.7.1", true), ("192.168.7.*", "192.168.8.1", false),
+            ("10.*:81", "10.0.0.1", false), ("10.*", "10.example", false),
+        ]
+    )
+    func `the first bytes of an address and a star are a network`(
+        entry: String,
+        host: String,
+        bypasses: Bool
+    ) throws {
+        let host = try #require(Host(host))
+        #expect(try #require(NoProxyEntry(entry)).bypasses(host: host, port: 80) == bypasses)
+    }
+
+    @Test(arguments: ["<local>", "169.254/16", "a;b", "256.*", "10.*.1", "1.2.3.4.*", "*.*", "1*"])
+    func `what is no entry is told`(entry: String) {
+        #expect(NoProxyEntry(entry) == nil)
+        #expect(ProxyEnvironment(["no_proxy": "a.dev \(entry)"]).problems.count == 1)
+    }
+
+    @Test func `a proxy that can't be used concerns only who needs it`() throws {
+        let host = try #require(Host("a.dev"))
+        let near = try #require(Host("b.near"))
+        let environment = ProxyEnvironment([
+            "http_proxy": "http://p:1", "all_proxy": "socks5://p:2", "no_proxy": "near",
+        ])
+        #expect(environment.problems.map(\.variable) == ["all_proxy"])
+        #expect(Self.port(environment.way(for: .http, host: host, port: 80)) == 1)
+        #expect(environment.way(for: .https, host: near, port: 443) == .direct)
+        let sentence = "all_proxy names no proxy that lupin can use: a SOCKS parent proxy"
+        #expect(environment.way(for: .https, host: host, port: 443) == .none(sentence))
+        let both = ProxyEnvironment(["http_proxy": "http://p:1", "https_proxy": "http://p:1"])
+        #expect(both.problems.isEmpty)
+    }
+
+    @Test(arguments: ["localhost", "app.localhost", "a.b.LOCALHOST"])
+    func `this machine's own names go to no parent proxy`(name: String) throws {
+        var upstream = UpstreamSettings()
+        upstream.noProxy = []
+        upstream.proxy = .parent(try ParentProxy(url: "http://p.dev:3128"))
+        let host = try #require(Host(name))
+        #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
+        #expect(upstream.way(for: .http, host: host, port: 80, override: upstream.proxy) == .direct)
+    }
+
     @Test func `NO_PROXY is a list by commas and blanks, in both cases`() throws {
         for name in ["no_proxy", "NO_PROXY"] {
             let environment = ProxyEnvironment([
@@ -72,10 +124,10 @@ struct ProxyEnvironmentTests {
             ])
             #expect(environment.noProxy.count == 3)
             let host = try #require(Host("a.corp.dev"))
-            #expect(environment.proxy(for: .http, host: host, port: 80) == nil)
+            #expect(environment.way(for: .http, host: host, port: 80) == .direct)
             let other = try #require(Host("b.dev"))
-            #expect(environment.proxy(for: .http, host: other, port: 80)?.port == 1)
-            #expect(environment.proxy(for: .https, host: other, port: 443) == nil)
+            #expect(Self.port(environment.way(for: .http, host: other, port: 80)) == 1)
+            #expect(environment.way(for: .https, host: other, port: 443) == .direct)
         }
     }
 
@@ -98,13 +150,13 @@ struct ProxyEnvironmentTests {
         #expect(parent.scheme == .http)
         #expect(try ParentProxy(url: "https://p.dev:3128") != ParentProxy(url: "http://p.dev:3128"))
         #expect(try ParentProxy(url: "HTTPS://p.dev").port == 443)
-        #expect(upstream.nextHop(for: .http, host: host, port: 80) == nil)
+        #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
         upstream.proxy = .parent(parent)
-        #expect(upstream.nextHop(for: .https, host: host, port: 443) == parent)
-        #expect(upstream.nextHop(for: .http, host: local, port: 80) == nil)
-        #expect(upstream.nextHop(for: .http, host: host, port: 80, override: .direct) == nil)
+        #expect(upstream.way(for: .https, host: host, port: 443) == .parent(parent))
+        #expect(upstream.way(for: .http, host: local, port: 80) == .direct)
+        #expect(upstream.way(for: .http, host: host, port: 80, override: .direct) == .direct)
         upstream.proxy = .environment(ProxyEnvironment(["https_proxy": "http://p.dev:3128"]))
-        #expect(upstream.nextHop(for: .http, host: host, port: 80) == nil)
-        #expect(upstream.nextHop(for: .https, host: host, port: 443)?.port == 3128)
+        #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
+        #expect(Self.port(upstream.way(for: .https, host: host, port: 443)) == 3128)
     }
 }

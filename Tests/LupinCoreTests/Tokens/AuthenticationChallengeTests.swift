@@ -4,6 +4,26 @@ import LupinCore
 import Testing
 
 struct AuthenticationChallengeTests {
+    @Test(arguments: [
+        "Digest realm=\"r\" nonce=\"n\" qop=\"auth\"", "Digest realm=r nonce=n qop=auth",
+        "Digest realm=\"r\"\tnonce=n, qop=\"auth\"",
+        "Basic realm=\"x\" Digest realm=r nonce=n qop=auth",
+    ])
+    func `commas may be left out`(value: String) {
+        let challenge = AuthenticationChallenge.challenges(in: value).last
+        #expect(challenge?.scheme == "Digest")
+        #expect(challenge?["realm"] == "r")
+        #expect(challenge?["nonce"] == "n")
+        #expect(challenge?["qop"] == "auth")
+    }
+
+    @Test func `blanks inside an unquoted value stay`() {
+        let value = "Basic realm=My own Realm , charset=UTF-8"
+        let challenge = AuthenticationChallenge.challenges(in: value).first
+        #expect(challenge?["realm"] == "My own Realm")
+        #expect(challenge?["charset"] == "UTF-8")
+    }
+
     typealias Challenge = AuthenticationChallenge
 
     /// Challenges in short: `scheme token68 name=value|…`, with `;` between them.

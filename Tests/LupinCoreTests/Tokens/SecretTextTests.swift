@@ -34,9 +34,13 @@ struct SecretTextTests {
     @Test(
         arguments: [
             ("", ""), ("\n", ""), ("\r\n", ""), ("a\n\n", "a\n"), ("a\r", "a\r"), ("a ", "a "),
+            ("\u{FEFF}a\n", "a"), ("\u{FEFF}", ""), ("a\u{FEFF}", "a\u{FEFF}"),
         ]
     )
-    func `one line end is dropped from a file`(content: String, text: String) {
+    func `a byte order mark and one line end are dropped from a file`(
+        content: String,
+        text: String
+    ) {
         #expect(SecretText.text(ofFile: Array(content.utf8)) == text)
     }
 

@@ -44,7 +44,7 @@ struct ResponseParserTests {
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
-            "200 <OK> 1.1 untilClose close coded | Transfer-Encoding: identity"
+            "200 <OK> 1.1 untilClose close | Transfer-Encoding: identity"
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
@@ -88,7 +88,7 @@ struct ResponseParserTests {
     @Test(
         arguments: [
             ("hello\r\n", .malformedStatusLine),
-            ("<html>\n", .bareLineFeed),
+            ("<html>\n", .malformedStatusLine),
             ("HTTP/1.1\r\n", .malformedStatusLine),
             ("HTTP/1.1 20 OK\r\n", .malformedStatusLine),
             ("HTTP/1.1 2000\r\n", .malformedStatusLine),
@@ -102,13 +102,12 @@ struct ResponseParserTests {
             ("HTTP/1.1 099 x\r\n", .statusOutOfRange),
             ("HTTP/1.1 000 x\r\n", .statusOutOfRange),
             ("HTTP/1.1 200 \0\r\n", .controlByte),
-            ("HTTP/1.1 200 OK\n", .bareLineFeed),
             ("\r\nHTTP/1.1 200 OK\r\n", .malformedStatusLine),
             ("HTTP/1.1 200 OK\r\n A: b\r\n", .whitespaceBeforeFirstField),
-            ("HTTP/1.1 200 OK\r\nA: b\n", .bareLineFeed),
             ("HTTP/1.1 200 OK\r\nA: b\rc", .bareCarriageReturn),
             ("HTTP/1.1 200 OK\r\nA: b\0c", .controlByte),
             ("HTTP/1.1 200 OK\r\nA\r\n", .missingColon),
+            ("HTTP/1.1 200 OK\r\nA\n", .missingColon),
             ("HTTP/1.1 200 OK\r\nA \r\n", .missingColon),
             ("HTTP/1.1 200 OK\r\n: b\r\n", .invalidFieldName),
             ("HTTP/1.1 200 OK\r\nA b: c\r\n", .invalidFieldName),
@@ -120,7 +119,6 @@ struct ResponseParserTests {
 
     @Test(
         arguments: [
-            ("1.1", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", .lengthAndCoding),
             ("1.1", "Content-Length: 5, 6\r\n", .invalidLength),
             ("1.1", "Content-Length: 5,\r\n", .invalidLength),
             ("1.1", "Content-Length: 5\r\nContent-Length: 6\r\n", .severalLengths),
@@ -129,7 +127,6 @@ struct ResponseParserTests {
             ("1.1", "Content-Length: 0x5\r\n", .invalidLength),
             ("1.1", "Content-Length:\r\n", .invalidLength),
             ("1.1", "Content-Length: 9223372036854775808\r\n", .invalidLength),
-            ("1.0", "Transfer-Encoding: chunked\r\n", .codingInHTTP10),
             ("1.1", "Transfer-Encoding: gzip, chunked\r\n", .unknownCoding),
             (
                 "1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",

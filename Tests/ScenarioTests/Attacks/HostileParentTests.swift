@@ -17,8 +17,10 @@ struct HostileParentTests {
     }
 
     /// Runs a story up to the CONNECT that lupin makes for a request inside one of a client's.
+    ///
+    /// With credentials for the parent, since otherwise lupin asks it before the client's 200.
     private func run(
-        userinfo: String = "",
+        userinfo: String = "corp:secret@",
         _ keys: String = "retry: none",
         _ fields: [String] = [],
         _ body:
@@ -176,7 +178,7 @@ struct HostileParentTests {
     @Test(arguments: [true, false])
     func `what a client says to its proxy stays with it`(isInside: Bool) async throws {
         let parent = try PlayedOrigin()
-        try await ProxyFixture.run(rules(parent)) { proxy in
+        try await ProxyFixture.run(rules(parent, userinfo: "corp:secret@")) { proxy in
             let outer = try proxy.client()
             let client = isInside ? try outer.connectSecurely("origin.test:443") : outer
             let secret = "Proxy-Authorization: Basic Y2xpZW50OnB3"

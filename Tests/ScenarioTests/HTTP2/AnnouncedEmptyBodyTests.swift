@@ -88,6 +88,41 @@ struct AnnouncedEmptyBodyTests {
         }
     }
 
+    @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS"])
+    func `an empty DATA frame behind the head is no body`(method: String) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.http2Client()
+            let stream = client.frames.nextStream()
+            let fields = HTTP2Fields.request(method, authority: origin.authority)
+            try client.frames.send(.headers(stream, fields))
+            try client.frames.expectAlive()
+            #expect(!origin.hasWaiting)
+            try client.frames.send(.data(stream, end: true))
+            let far = try origin.accept()
+            let request = try far.request()
+            #expect(!request.isChunked)
+            #expect(request["Content-Length"] == nil)
+            try far.send(head("HTTP/1.1 204 No Content"))
+            #expect(try client.response(on: stream).status == 204)
+        }
+    }
+
+    @Test func `a GET with a body goes on as soon as that comes`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.http2Client()
+            let stream = client.frames.nextStream()
+            let fields = HTTP2Fields.request("GET", authority: origin.authority)
+            try client.frames.send(.headers(stream, fields), .data(stream, "some"))
+            let far = try origin.accept()
+            #expect(try far.requestHead()["Transfer-Encoding"] == "chunked")
+            try client.frames.send(.data(stream, "thing", end: true))
+            try far.reply(body: "fine")
+            #expect(try client.response(on: stream).bodyText == "fine")
+        }
+    }
+
     @Test func `a response waits for its end`() async throws {
         try await UpstreamStory.run { story in
             let client = try story.client()

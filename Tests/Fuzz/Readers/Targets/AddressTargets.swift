@@ -132,7 +132,7 @@ enum AddressTargets {
             "http_proxy": text(proxy), "https_proxy": text(proxy), "no_proxy": text(exceptions),
         ])
         if let host = Host("a.dev") {
-            _ = environment.proxy(for: .https, host: host, port: 443)
+            _ = environment.way(for: .https, host: host, port: 443)
             _ = environment.noProxy.bypasses(host: host, port: 80)
         }
         return "\(told(environment.http)) \(size(environment.noProxy.count)) "

@@ -1,0 +1,66 @@
+// What a response may have against its specification and still be understood by everybody.
+
+/// A flaw of an HTTP/1 response that curl, nginx and Squid read over, and so does lupin unless
+/// `upstream.strict` is set.
+///
+/// A response with one is quarantined: it is never stored, and its connection is closed behind it.
+package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
+    /// A line ends with LF alone (RFC 9112 §2.2 lets a recipient accept that).
+    case lineFeed
+    /// A control byte in a value or in the reason; it became SP (RFC 9110 §5.5).
+    case control
+    /// A name that is no token.
+    case name
+    /// More field lines than `limits.header_fields` allows.
+    case fields
+    /// The transfer coding that RFC 2616 had and RFC 9112 has not: it is none.
+    case identity
+    /// Content-Length beside chunked, which wins (RFC 9112 §6.3).
+    case length
+    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
+    case chunkedInHTTP10
+
+    /// The word for the record.
+    package var word: String {
+        switch self {
+        case .lineFeed: "lf"
+        case .control: "control"
+        case .name: "name"
+        case .fields: "fields"
+        case .identity: "identity"
+        case .length: "length"
+        case .chunkedInHTTP10: "http10"
+        }
+    }
+
+    /// For `explain`, after "the response has".
+    package var text: String {
+        switch self {
+        case .lineFeed: "lines that end with LF alone"
+        case .control: "control bytes in a field"
+        case .name: "a field name that is no token"
+        case .fields: "more fields than limits.header_fields"
+        case .identity: "the transfer coding identity"
+        case .length: "a length beside chunked"
+        case .chunkedInHTTP10: "a transfer coding in HTTP/1.0"
+        }
+    }
+}
+
+/// The flaws of one response.
+package struct ResponseFlaws: Sendable, Hashable {
+    private var bits: UInt8 = 0
+
+    package init() {}
+
+    package init(_ flaws: [ResponseFlaw]) { flaws.forEach { insert($0) } }
+
+    package var isEmpty: Bool { bits == 0 }
+
+    package mutating func insert(_ flaw: ResponseFlaw) { bits |= 1 << flaw.rawValue }
+
+    package func contains(_ flaw: ResponseFlaw) -> Bool { bits & 1 << flaw.rawValue != 0 }
+
+    /// In the order of the cases.
+    package var all: [ResponseFlaw] { ResponseFlaw.allCases.filter(contains) }
+}

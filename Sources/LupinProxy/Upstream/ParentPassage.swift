@@ -1,0 +1,73 @@
+// Asks a parent proxy on behalf of a client, before its CONNECT is intercepted.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// The way through a parent proxy to the target of an intercepted CONNECT, granted to one client.
+final class ParentPassage {
+    /// The parent proxy, with the credentials of the client.
+    let parent: ParentHop
+    private let target: Origin
+    private let granted = BoundConnection()
+
+    init(_ connection: UpstreamHTTP1, to target: Origin, by parent: ParentHop, since now: UInt64) {
+        self.target = target
+        self.parent = parent
+        granted.keep(connection, since: now)
+    }
+
+    deinit { granted.close() }
+
+    /// Lends the tunnel that the parent has opened, once, to a connection by the same way.
+    func lend(for hop: NextHop) -> UpstreamHTTP1? {
+        guard case .secure(let origin, _, through: parent) = hop, origin.host == target.host,
+            origin.port == target.port
+        else { return nil }
+        return granted.lend(for: .parent(ParentHop(proxy: parent.proxy, security: parent.security)))
+    }
+}
+
+extension Exchange {
+    /// Asks the parent proxy for a tunnel before the client is told that it has one: afterwards no
+    /// 407 can reach a client that knows the password.
+    ///
+    /// Only where lupin itself has no credentials for the parent, and where the client shows some
+    /// or the parent is not known to want none. A failure is left to the requests inside, which a
+    /// rule may answer without the parent.
+    /// - Returns: Whether the client has got the parent's 407.
+    func isChallengedByParent(
+        before interception: Interception
+    ) async throws(LupinError) -> Bool {
+        let origin = interception.origin
+        // With a user of ours, the client's credentials were for lupin.
+        guard client.user == nil, plan?.respond == nil, resources.shared.tape == nil,
+            var parent = try parentHop(to: origin), parent.proxy.userinfo == nil
+        else { return false }
+        let hop = NextHop.parent(parent)
+        let credentials = resources.shared.parentCredentials
+        parent.login = request.fields.value(of: .proxyAuthorization)
+        if parent.login == nil, credentials.isOpen(parent.proxy) { return false }
+        markHopByHop(for: hop)
+        let adapted = AdaptedRequest(UpstreamRequest(head: request, origin: origin), hop: hop)
+        let obtained: ObtainedResponse?
+        do throws(LupinError) {
+            obtained = try await obtainResponse(to: KnownTarget(origin), as: adapted)
+        } catch {
+            if error == .clientGone || error == .stopping { throw error }
+            forgetReach()
+            return false
+        }
+        if let obtained, obtained.response.status == 407 {
+            try await deliver(obtained)
+            return true
+        }
+        if let status = obtained?.response.status, status / 100 == 2,
+            let connection = giveUpstream() as? UpstreamHTTP1
+        {
+            interception.passage = ParentPassage(connection, to: origin, by: parent, since: now)
+            if parent.login == nil { credentials.noteOpen(parent.proxy) }
+        }
+        forgetReach()
+        return false
+    }
+}

@@ -1,0 +1,37 @@
+// What may help where a server ends the handshake: a table from its alert to advice.
+import LupinCore
+
+extension TLSFailure {
+    /// What a user may change, as a sentence; nil where nothing is known to help.
+    ///
+    /// `hasShownCertificate` is whether the server's certificate had come: then the two sides had a
+    /// version and a cipher in common, and the same alert means something else.
+    package func advice(hasShownCertificate: Bool) -> String? {
+        switch kind {
+        case .alertReceived(let alert): Self.advice(alert, hasShownCertificate)
+        case .peerRejectedOurCertificate: Self.certificate
+        case .unsupportedVersion:
+            "The server may know only versions before TLS 1.2, which lupin does not speak."
+        case .insecureRenegotiation:
+            "The server has no secure renegotiation (RFC 5746), and lupin's TLS demands it: the "
+                + "server needs an update, or a tunnel past lupin (intercept: never)."
+        case .certificateRefused, .noSharedProtocol, .notTLS, .protocolError, .oversized,
+            .truncated, .badIdentity, .badSetting, .internal:
+            nil
+        }
+    }
+
+    private static func advice(_ alert: TLSAlert, _ hasShownCertificate: Bool) -> String? {
+        switch alert {
+        case .handshakeFailure where hasShownCertificate, .certificateRequired: certificate
+        case .handshakeFailure, .insufficientSecurity:
+            "The two sides may have no cipher in common: a rule with "
+                + "tls: {ciphers: \"ALL:@SECLEVEL=1\"} allows the server's."
+        case .unrecognizedName: "The server does not know the name that it is asked for."
+        default: nil
+        }
+    }
+
+    private static let certificate =
+        "It may want a client certificate: client_cert in a rule, or upstream.tls.client_cert."
+}

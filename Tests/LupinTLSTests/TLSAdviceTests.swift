@@ -1,0 +1,35 @@
+// What is advised where a server ends the handshake.
+import LupinTLS
+import Testing
+
+struct TLSAdviceTests {
+    private static let certificate = "client certificate"
+    private static let ciphers = "tls: {ciphers:"
+
+    @Test(
+        arguments: [
+            (.alertReceived(.handshakeFailure), false, ciphers),
+            (.alertReceived(.handshakeFailure), true, certificate),
+            (.alertReceived(.insufficientSecurity), false, ciphers),
+            (.alertReceived(.certificateRequired), true, certificate),
+            (.peerRejectedOurCertificate(.unknownAuthority), true, certificate),
+            (.alertReceived(.unrecognizedName), false, "does not know the name"),
+            (.unsupportedVersion, false, "TLS 1.2"), (.insecureRenegotiation, false, "RFC 5746"),
+            (.notTLS, false, nil), (.truncated, false, nil),
+            (.alertReceived(TLSAlert(rawValue: 80)), true, nil),
+        ] as [(TLSFailure.Kind, Bool, String?)]
+    )
+    func `the alert and how far it came decide`(
+        kind: TLSFailure.Kind,
+        hasShownCertificate: Bool,
+        words: String?
+    ) {
+        let failure = TLSFailure(kind, reason: "")
+        let advice = failure.advice(hasShownCertificate: hasShownCertificate)
+        if let words {
+            #expect(advice?.contains(words) == true)
+        } else {
+            #expect(advice == nil)
+        }
+    }
+}

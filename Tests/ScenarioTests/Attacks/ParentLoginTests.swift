@@ -1,0 +1,145 @@
+// NTLM and Negotiate at a parent proxy log in to the connection with it: nobody else may use it.
+import LupinTestKit
+import Testing
+
+struct ParentLoginTests {
+    /// A parent that knows a user by the connection alone, once the handshake is done.
+    private static func parent(
+        _ scheme: String,
+        _ answer: @escaping @Sendable (OriginConnection, _ repetition: Int) throws -> Void = {
+            connection,
+            _ in
+            try connection.reply(200, "Cache-Control: max-age=600", body: "secret")
+        }
+    ) throws -> ScriptedOrigin {
+        try ScriptedOrigin { connection in
+            var (isChallenged, isUser) = (false, false)
+            var seen: [String: Int] = [:]
+            while let request = try connection.nextRequest() {
+                seen[request.target, default: 0] += 1
+                let credentials = request["proxy-authorization"]
+                if isUser || (isChallenged && credentials == "\(scheme) three") {
+                    isUser = true
+                    try answer(connection, seen[request.target] ?? 0)
+                } else if credentials == "\(scheme) one" {
+                    isChallenged = true
+                    try connection.reply(407, "Proxy-Authenticate: \(scheme) two")
+                } else {
+                    try connection.reply(407, "Proxy-Authenticate: \(scheme)")
+                }
+            }
+        }
+    }
+
+    private static func run(
+        _ parent: ScriptedOrigin,
+        _ rules: String = "",
+        _ body: @Sendable @escaping (ProxyFixture) throws -> Void
+    ) async throws {
+        let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+        try await ProxyFixture.run(settings + rules) { proxy in
+            defer { parent.stop() }
+            try body(proxy)
+        }
+    }
+
+    private static func logIn(_ client: ScriptedClient, _ scheme: String) throws {
+        #expect(try client.get("http://origin.test/").status == 407)
+        let one = try client.get("http://origin.test/", "Proxy-Authorization: \(scheme) one")
+        #expect(one["Proxy-Authenticate"] == "\(scheme) two")
+        let three = try client.get("http://origin.test/", "Proxy-Authorization: \(scheme) three")
+        #expect(three.bodyText == "secret")
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate", "nTLM", "Kerberos", "Nego2"])
+    func `who has not logged in does not get the connection of who has`(
+        scheme: String
+    ) async throws {
+        try await Self.run(try Self.parent(scheme)) { proxy in
+            let user = try proxy.client()
+            try Self.logIn(user, scheme)
+            #expect(try proxy.client().get("http://origin.test/").status == 407)
+            #expect(try proxy.client().get("http://other.test/").status == 407)
+            #expect(try proxy.client().connect("origin.test:443").status == 407)
+            // The user's own connection stays logged in, for every origin.
+            #expect(try user.get("http://other.test/").bodyText == "secret")
+        }
+    }
+
+    @Test func `a handshake goes over one connection, whoever comes between`() async throws {
+        try await Self.run(try Self.parent("NTLM")) { proxy in
+            let (one, two) = (try proxy.client(), try proxy.client())
+            for client in [one, two] {
+                let field = "Proxy-Authorization: NTLM one"
+                #expect(try client.get("http://origin.test/", field).status == 407)
+            }
+            #expect(try proxy.client().get("http://origin.test/").status == 407)
+            for client in [one, two] {
+                let field = "Proxy-Authorization: NTLM three"
+                #expect(try client.get("http://origin.test/", field).bodyText == "secret")
+            }
+        }
+    }
+
+    @Test func `the handshake of a CONNECT goes over one connection of the client's`() async throws
+    {
+        let parent = try Self.parent("NTLM") { connection, _ in
+            try connection.send(head("HTTP/1.1 200 OK") + "inside")
+        }
+        try await Self.run(parent) { proxy in
+            let client = try proxy.client()
+            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: NTLM one"])
+            let challenge = try client.response(to: "CONNECT")
+            #expect(challenge.status == 407)
+            #expect(challenge["Proxy-Authenticate"] == "NTLM two")
+            #expect(challenge["Connection"] == nil)
+            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: NTLM three"])
+            #expect(try client.response(to: "CONNECT").status == 200)
+            #expect(try client.stream.text(6) == "inside")
+            #expect(parent.connections.count == 1)
+        }
+    }
+
+    @Test func `a repeated request goes over the connection of the login`() async throws {
+        let parent = try Self.parent("NTLM") { connection, repetition in
+            repetition == 1 ? try connection.reply(503) : try connection.reply(body: "secret")
+        }
+        let rules = "rules: [{match: {host: origin.test}, retry: {use: standard}}]"
+        try await Self.run(parent, rules) { proxy in
+            let user = try proxy.client()
+            try Self.logIn(user, "NTLM")
+            // The first answer to it is 503, on whatever connection.
+            #expect(try user.get("http://origin.test/again").bodyText == "secret")
+            #expect(try user.get("http://origin.test/").bodyText == "secret")
+        }
+    }
+
+    @Test func `what comes over a login is stored for nobody else`() async throws {
+        let rules = everywhere("cache: standard")
+        try await Self.run(try Self.parent("NTLM"), rules) { proxy in
+            let user = try proxy.client()
+            try Self.logIn(user, "NTLM")
+            #expect(try user.get("http://origin.test/page").bodyText == "secret")
+            #expect(try proxy.client().get("http://origin.test/page").status == 407)
+        }
+    }
+
+    @Test func `nor is what comes for a client's own password`() async throws {
+        let parent = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                if request["proxy-authorization"] == "Basic dTpw" {
+                    try connection.reply(200, "Cache-Control: max-age=600", body: "secret")
+                } else {
+                    try connection.reply(407, "Proxy-Authenticate: Basic realm=\"corp\"")
+                }
+            }
+        }
+        try await Self.run(parent, everywhere("cache: standard")) { proxy in
+            let field = "Proxy-Authorization: Basic dTpw"
+            let url = "http://origin.test/page"
+            let (user, stranger) = (try proxy.client(), try proxy.client())
+            for _ in 0..<2 { #expect(try user.get(url, field).bodyText == "secret") }
+            #expect(try stranger.get(url).status == 407)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// Responses with flaws that everybody reads over: delivered, never stored, their connection closed.
+import LupinTestKit
+import Testing
+
+struct LenientResponseTests {
+    private static let lineFeeds =
+        "HTTP/1.1 200 OK\nCache-Control: max-age=600\nX@A: b\n"
+        + "Content-Length: 5\n\nhello"
+
+    private static func origin(_ proxy: ProxyFixture, _ text: String) throws -> ScriptedOrigin {
+        try proxy.origin { connection in
+            while try connection.nextRequest() != nil { try connection.send(text) }
+        }
+    }
+
+    @Test func `it is delivered, and its connection is used no more`() async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let origin = try Self.origin(proxy, Self.lineFeeds)
+            let client = try proxy.client()
+            for _ in 0..<2 {
+                let response = try client.get(origin.url())
+                #expect(response.bodyText == "hello")
+                #expect(response["X@A"] == "b")
+                #expect(response.caching == "lupin; fwd=uri-miss; detail=lenient")
+            }
+            #expect(origin.connections.count == 2)
+            let record = try proxy.records(2)[1]
+            #expect(record["lenient.0"] == "lf")
+            #expect(record["lenient.1"] == "name")
+            #expect(record["outcome"] == "ok")
+        }
+    }
+
+    @Test func `strict refuses it`() async throws {
+        try await ProxyFixture.run("upstream: {strict: true}") { proxy in
+            let origin = try Self.origin(proxy, Self.lineFeeds)
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == 502)
+            #expect(try proxy.record()["lenient.0"] == nil)
+        }
+    }
+
+    @Test func `a length beside chunked does not reach the client`() async throws {
+        try await ProxyFixture.run { proxy in
+            let text =
+                head("HTTP/1.1 200 OK", "Content-Length: 3", "Transfer-Encoding: chunked")
+                + "5\r\nhello\r\n0\r\n\r\n"
+            let origin = try Self.origin(proxy, text)
+            let client = try proxy.client()
+            for _ in 0..<2 {
+                let response = try client.get(origin.url())
+                #expect(response["Content-Length"] == nil)
+                #expect(response.bodyText == "hello")
+            }
+            #expect(origin.connections.count == 2)
+        }
+    }
+
+    @Test func `a client of HTTP/2 gets what that can carry`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try Self.origin(proxy, Self.lineFeeds)
+            let client = try proxy.http2Client()
+            let response = try client.request(authority: origin.authority)
+            #expect(response.bodyText == "hello")
+            #expect(response["x@a"] == nil)
+            #expect(response["content-length"] == "5")
+        }
+    }
+
+    @Test func `a validation that comes with flaws is asked for anew`() async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    if request["if-none-match"] != nil {
+                        try connection.send("HTTP/1.1 304 Not Modified\nETag: \"v\"\n\n")
+                    } else {
+                        try connection.reply(
+                            200,
+                            "Cache-Control: no-cache",
+                            "ETag: \"v\"",
+                            body: "whole"
+                        )
+                    }
+                }
+            }
+            for _ in 0..<2 {
+                let response = try proxy.client().get(origin.url())
+                #expect(response.status == 200)
+                #expect(response.bodyText == "whole")
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// A client's own password for a parent proxy, where a rule decrypts what its CONNECT is for.
+import LupinTestKit
+import Testing
+
+struct ParentPasswordTests {
+    private static let password = "Proxy-Authorization: Basic dTpw"
+    private static let other = "Proxy-Authorization: Basic eDp5"
+
+    private static func run(
+        _ body: @Sendable @escaping (ProxyFixture, PlayedOrigin) throws -> Void
+    ) async throws {
+        let parent = try PlayedOrigin()
+        let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+        try await ProxyFixture.run(settings + Inside.rule) { proxy in try body(proxy, parent) }
+    }
+
+    private static func connect(_ proxy: ProxyFixture, _ fields: String...) throws -> ScriptedClient
+    {
+        let client = try proxy.client()
+        try client.send("CONNECT", "origin.test:443", fields)
+        return client
+    }
+
+    /// Grants the tunnel that the parent is asked for.
+    private static func grant(
+        _ link: OriginConnection,
+        to client: ScriptedClient,
+        _ password: String?
+    ) throws -> ScriptedClient {
+        let request = try link.requestHead()
+        #expect(request.startLine == "CONNECT origin.test:443 HTTP/1.1")
+        #expect(request["Proxy-Authorization"] == password.map { String($0.dropFirst(21)) })
+        try link.send(head("HTTP/1.1 200 Connected"))
+        #expect(try client.response(to: "CONNECT").status == 200)
+        return try client.secure(SecureSocket.Client("origin.test"))
+    }
+
+    private static func serve(_ far: OriginConnection, _ client: ScriptedClient) throws {
+        let request = try far.request()
+        #expect(request["Proxy-Authorization"] == nil)
+        try far.reply(body: "fine")
+        #expect(try client.response().bodyText == "fine")
+    }
+
+    @Test func `the client is asked by the parent, and its password opens the tunnel`() async throws
+    {
+        try await Self.run { proxy, parent in
+            let stranger = try Self.connect(proxy)
+            let link = try parent.accept()
+            #expect(try link.requestHead()["Proxy-Authorization"] == nil)
+            try link.reply(407, "Proxy-Authenticate: Basic realm=\"corp\"", body: "who?")
+            let challenge = try stranger.response(to: "CONNECT")
+            #expect(challenge.status == 407)
+            #expect(challenge["Proxy-Authenticate"] == "Basic realm=\"corp\"")
+            #expect(challenge.bodyText == "who?")
+            let record = try proxy.record()
+            #expect(record["outcome"] == "error")
+            #expect(record["error.parent"] == parent.authority)
+            #expect(record["attempts.0.via"] == parent.authority)
+
+            let outer = try Self.connect(proxy, Self.password)
+            let client = try Self.grant(link, to: outer, Self.password)
+            try client.send("GET", "https://origin.test/")
+            let far = try link.secure(try proxy.authority.server("origin.test", ["http/1.1"]))
+            try Self.serve(far, client)
+            #expect(!parent.hasWaiting)
+            #expect(!proxy.logText.contains("dTpw"))
+        }
+    }
+
+    @Test func `only clients with the same password share a connection through the parent`()
+        async throws
+    {
+        try await Self.run { proxy, parent in
+            let server = try proxy.authority.server("origin.test", ["http/1.1"])
+            let first = try Self.connect(proxy, Self.password)
+            let link = try parent.accept()
+            let client = try Self.grant(link, to: first, Self.password)
+            try client.send("GET", "https://origin.test/1")
+            let far = try link.secure(server)
+            try Self.serve(far, client)
+
+            let second = try Self.connect(proxy, Self.other)
+            let otherLink = try parent.accept()
+            let otherClient = try Self.grant(otherLink, to: second, Self.other)
+            try otherClient.send("GET", "https://origin.test/2")
+            try Self.serve(try otherLink.secure(server), otherClient)
+
+            // A second request of the first client while its connection is in use.
+            try client.send("GET", "https://origin.test/3")
+            try Self.serve(far, client)
+        }
+    }
+
+    @Test func `a parent that wants no password is asked once`() async throws {
+        try await Self.run { proxy, parent in
+            let server = try proxy.authority.server("origin.test", ["http/1.1"])
+            let first = try Self.connect(proxy)
+            let link = try parent.accept()
+            let client = try Self.grant(link, to: first, nil)
+            try client.send("GET", "https://origin.test/1")
+            try Self.serve(try link.secure(server), client)
+            let second = try Self.connect(proxy)
+            #expect(try second.response(to: "CONNECT").status == 200)
+            #expect(!parent.hasWaiting)
+        }
+    }
+
+    @Test func `a parent that is down is told inside`() async throws {
+        try await Self.run { proxy, parent in
+            parent.close()
+            let client = try proxy.client().connectSecurely("origin.test:443")
+            try client.send("GET", "https://origin.test/")
+            let response = try client.response()
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("The parent proxy \(parent.authority) refused"))
+            #expect(response["Proxy-Status"]?.contains("next-hop=\"\(parent.authority)\"") == true)
+            #expect(try proxy.record()["error.parent"] == parent.authority)
+        }
+    }
+}
