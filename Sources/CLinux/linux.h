@@ -462,8 +462,10 @@ static inline int linux_name_thread(const char *_Nonnull name) { return prctl(15
 /// posix_spawn(3): the process leads a session of its own.
 static const int LINUX_SPAWN_SESSION = 0x80;
 
-/// posix_spawn(3): closes all descriptors from a number on (glibc 2.34). Without <spawn.h>, whose
-/// types would count as this module's then.
+/// posix_spawn(3): changes the working folder, and closes all descriptors from a number on (glibc
+/// 2.34). Without <spawn.h>, whose types would count as this module's then.
+int linux_spawn_change_folder(void *_Nonnull actions, const char *_Nonnull path)
+    __asm__("posix_spawn_file_actions_addchdir_np");
 int linux_spawn_close_from(void *_Nonnull actions, int first)
     __asm__("posix_spawn_file_actions_addclosefrom_np");
 

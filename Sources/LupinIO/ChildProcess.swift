@@ -17,6 +17,8 @@ package struct ChildLaunch: Sendable {
     /// A descriptor for standard output alone; standard input and standard error are /dev/null, and
     /// no other descriptor is inherited.
     package var outputDescriptor: Int32?
+    /// Its working folder; nil for this process's.
+    package var folder: String?
     /// A descriptor that it gets as number 3; nil for none.
     package var passedDescriptor: Int32?
     /// Whether it leads its own process group, so that signals reach the group as a whole.
@@ -171,6 +173,7 @@ package final class ChildProcess {
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         unsafe posix_spawnattr_setsigmask(&attributes, &mask)
         unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+        if let folder = launch.folder { _ = unsafe linux_spawn_change_folder(&actions, folder) }
         var inheritsAll = false
         if let file = launch.outputFile {
             let mode = O_WRONLY | O_CREAT | O_TRUNC

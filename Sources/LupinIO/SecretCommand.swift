@@ -22,23 +22,27 @@ package struct SecretCommand: Sendable {
 
     private let arguments: [String]
     private let environment: [String]
+    private let folder: String?
     private let timeLimit: Duration
     private let bytesMax: Int
 
     /// - Parameters:
     ///   - arguments: The program and its arguments; never empty.
     ///   - environment: Its whole environment.
+    ///   - folder: Where it runs; nil for this process's working folder.
     ///   - timeLimit: How long it may run.
     ///   - bytesMax: The longest output.
     package init(
         _ arguments: [String],
         environment: [String: String],
+        in folder: String? = nil,
         timeLimit: Duration,
         bytesMax: Int
     ) {
         precondition(!arguments.isEmpty, "a command without a program")
         self.arguments = arguments
         self.environment = environment.map { "\($0.key)=\($0.value)" }.sorted()
+        self.folder = folder
         self.timeLimit = timeLimit
         self.bytesMax = bytesMax
     }
@@ -54,6 +58,7 @@ package struct SecretCommand: Sendable {
             Array(arguments.dropFirst()),
             environment: environment
         )
+        launch.folder = folder
         launch.outputDescriptor = memory.raw
         launch.leadsGroup = true
         let child = try ChildProcess(launch, signals: .ofAnyProgram)

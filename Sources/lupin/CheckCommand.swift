@@ -159,7 +159,7 @@ enum CheckReport {
         configuration.rules.rules.compactMap { rule in
             switch rule.answersInside(by: configuration.settings.intercept) {
             case true: "  \(rule.reference) decrypts https to answer the requests inside"
-            case false: "  \(rule.reference) answers the CONNECT of https; nothing is decrypted"
+            case false: "  \(rule.reference) answers the CONNECT of https without decrypting it"
             case nil: nil
             }
         }

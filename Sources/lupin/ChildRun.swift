@@ -127,9 +127,7 @@ struct ChildRun: Sendable {
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
         let folder: PrivateFolder
         do throws(SystemError) {
-            let parent = UserFolder.temporary(environment)
-            PrivateFolder.removeAbandoned(in: parent)
-            folder = try PrivateFolder(in: parent)
+            folder = try makeFolder()
         } catch {
             return failure("cannot make a temporary directory: \(error.message)")
         }
@@ -167,6 +165,11 @@ struct ChildRun: Sendable {
         confined = nil
         let code = await wait(for: child, signals)
         await service?.end()
+        if code != 0, let plan = confinement?.plan,
+            let missed = DoctorConfinement.missed(where: { plan.isAbsent($0) })
+        {
+            StandardError.print("lupin: \(missed)")
+        }
         folder.remove()
         return ExitCode(code)
     }
@@ -235,6 +238,27 @@ struct ChildRun: Sendable {
             StandardError.print("lupin: variables that the command does not get: \(list)")
         }
         return child
+    }
+
+    /// A folder for what programs of the command read.
+    ///
+    /// Without a confinement it lies among lupin's own, where no confined command gets: `TMPDIR`
+    /// may be a folder that another one writes to, or somebody else's.
+    private func makeFolder() throws(SystemError) -> PrivateFolder {
+        let temporary = UserFolder.temporary(environment)
+        guard confinement == nil, let state = UserFolder.state(environment) else {
+            PrivateFolder.removeAbandoned(in: temporary)
+            return try PrivateFolder(in: temporary)
+        }
+        let own = "\(state)/lupin/run"
+        PrivateFolder.removeAbandoned(in: own)
+        do throws(SystemError) {
+            try WholeFile.makeDirectories(own)
+            return try PrivateFolder(in: own)
+        } catch {
+            // A user without a home that can be written to.
+            return try PrivateFolder(in: temporary)
+        }
     }
 
     private func bundleFiles(in folder: String) throws -> BundleFiles {

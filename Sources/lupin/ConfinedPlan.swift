@@ -11,6 +11,8 @@ struct ConfinedGifts: Sendable {
     var writable: [String] = []
     /// Whether connections that ignore the proxy variables are led to lupin where that is possible.
     var isRedirecting = true
+    /// Where lupin writes what the command did: a tape.
+    var records: [String] = []
 }
 
 /// Why a command is not confined: something would not hold.
@@ -76,11 +78,13 @@ struct ConfinedPlan: Sendable {
         written.settings.admin = admin
         let own = try ConfinedBelongings(written, environment)
         unreachable = own.sockets
-        let trails = own.all.map { ($0, PathTrail($0.path, from: "/")) }
+        let trails = (own.all + gifts.records.map { Belonging(.served, $0) })
+            .map { ($0, PathTrail($0.path, from: "/")) }
         // What is added first stays.
         for path in gifts.hidden { add(.absent, target(path), .hidden) }
-        for (_, trail) in trails where !Self.isMadeAnew(trail.target) {
-            add(.absent, trail.target, .lupin)
+        for (belonging, trail) in trails where !Self.isMadeAnew(trail.target) {
+            // What is served is for the command, too.
+            if belonging.kind != .served { add(.absent, trail.target, .lupin) }
         }
         try give(gifts)
         addTemporary()
@@ -92,6 +96,20 @@ struct ConfinedPlan: Sendable {
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
             view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
+        }
+    }
+
+    /// Whether the command may change what is at a path, or put another thing there.
+    func isWritable(_ path: String) -> Bool {
+        let trail = PathTrail(path, from: ProcessOwner.directory)
+        return ([trail.target] + trail.links.map(\.path)).contains(where: view.isWritable)
+    }
+
+    /// Whether the command does not see what is at a path.
+    func isAbsent(_ path: String) -> Bool {
+        switch view.mark(of: target(path)) {
+        case .absent, .dotless, .emptied, .fresh: true
+        case .writable, .shown, .dropped, nil: false
         }
     }
 
@@ -144,12 +162,32 @@ struct ConfinedPlan: Sendable {
         }
         try keepOut(folder, "the working folder \(folder) is")
         add(.writable, folder, .workingFolder)
+        noteRepository(around: folder)
+    }
+
+    /// Says what git will not be able to do.
+    private mutating func noteRepository(around folder: String) {
+        let git = "\(folder)/.git"
         let above = PlacePath.upwards(from: folder).dropFirst().map { "\($0)/.git" }
-        if !PublicFile.exists("\(folder)/.git"),
-            let repository = above.first(where: PublicFile.exists),
-            view.mark(of: repository) != .writable
-        {
+        let repository: String?
+        if let link = WholeFile.content(of: git, bytesMax: 4096) {
+            // A worktree: `gitdir: /repository/.git/worktrees/NAME`.
+            let path = String(decoding: link, as: UTF8.self).dropFirst("gitdir: ".count)
+            repository = path.range(of: "/worktrees/").map { String(path[..<$0.lowerBound]) }
+        } else {
+            repository = PublicFile.exists(git) ? nil : above.first(where: PublicFile.exists)
+        }
+        if let repository, view.mark(of: target(repository)) != .writable {
             remarks.append("git reads \(repository) and can't write to it: --write \(repository)")
+        }
+        for (path, reason) in reasons where reason == .lupin && PlacePath.isWithin(path, folder) {
+            guard PublicFile.exists(path), repository != nil || PublicFile.exists(git) else {
+                continue
+            }
+            remarks.append(
+                "\(path) is empty inside, which git takes for a change: keep it elsewhere, or out "
+                    + "of commits"
+            )
         }
     }
 
@@ -191,6 +229,14 @@ struct ConfinedPlan: Sendable {
 
     private mutating func addHomes(_ mode: HomeMode) {
         for home in homes {
+            for path in HomeTable.examined.map({ "\(home)/\($0)" }) where mode == .readOnly {
+                guard let bytes = WholeFile.content(of: path),
+                    HomeTable.holdsCredential(String(decoding: bytes, as: UTF8.self)),
+                    view.mark(of: path) == nil
+                else { continue }
+                add(.absent, target(path), .credentials)
+                remarks.append("\(path) holds a credential and is absent: --show gives it")
+            }
             for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
                 let reason: Reason =
                     switch place.mark {
@@ -269,6 +315,12 @@ struct ConfinedPlan: Sendable {
         _ lasting: Set<Belonging>
     ) throws(ConfinedRefusal) {
         for (belonging, trail) in trails {
+            if belonging.kind == .served, isAbsent(trail.target) {
+                throw ConfinedRefusal(
+                    message: "lupin would serve or write \(belonging.path), which leads to what is "
+                        + "kept from the command: \(trail.target)"
+                )
+            }
             let places = [trail.target] + trail.links.map(\.path)
             if lasting.contains(belonging),
                 places.contains(where: { view.isWritable(PlacePath.parent(of: $0)) })
@@ -286,6 +338,12 @@ struct ConfinedPlan: Sendable {
                         message: "\(link.path) is a link in a folder that the command may write, "
                             + "and lupin uses \(belonging.path) by way of it: name that without "
                             + "the link, or run the command in another folder"
+                    )
+                }
+                if belonging.kind == .served {
+                    throw ConfinedRefusal(
+                        message: "\(link.path) is a link in a folder that the command may write, "
+                            + "and lupin serves or writes what it leads to: name that without it"
                     )
                 }
                 add(.absent, link.path, .lupin)

@@ -55,7 +55,7 @@ struct ConfinedText {
 
     private func short(_ path: String) -> String {
         for home in plan.homes where PlacePath.isWithin(path, home) && plan.homes.first == home {
-            return "~" + path.dropFirst(home.count)
+            return "~" + LogText.plain(String(path.dropFirst(home.count)))
         }
         return LogText.plain(path)
     }

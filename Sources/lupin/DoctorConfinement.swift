@@ -40,9 +40,14 @@ enum DoctorConfinement {
     }
 
     /// Settings and credentials of tools that a confined command does not see; nil for none.
-    private static var missed: String? {
+    private static var missed: String? { missed { _ in true } }
+
+    /// Those of them that are absent by a view.
+    static func missed(where isAbsent: (String) -> Bool) -> String? {
         guard let home = ProcessOwner.home(ProcessOwner.environment) else { return nil }
-        let there = HomeTable.missed.filter { PublicFile.exists("\(home)/\($0.0)") }
+        let there = HomeTable.missed.filter { name, _ in
+            PublicFile.exists("\(home)/\(name)") && isAbsent("\(home)/\(name)")
+        }
         if there.isEmpty { return nil }
         let names = there.map { "~/\($0.0) (\($0.1))" }.joined(separator: ", ")
         return "absent inside, unless --show PATH gives it: \(names)"

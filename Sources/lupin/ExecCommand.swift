@@ -317,6 +317,10 @@ struct ExecCommand: ParsableCommand {
             // A file that were replaced while the command runs could be seen by it.
             confined.configuration.settings.log.rotateBytes = 0
             confined.confinement = ChildConfinement(plan: plan)
+            let commands = ConfinedCommands(plan, LocatedRules.environment)
+            confined.configuration = try refused { () throws(ConfinedRefusal) in
+                try commands.isolated(confined.configuration)
+            }
             // Behind the plan, which needs the names.
             folders.hold(&confined.configuration)
         }
@@ -348,15 +352,25 @@ extension ExecCommand {
             hidden: hide,
             shown: show,
             writable: write,
-            isRedirecting: !noRedirect
+            isRedirecting: !noRedirect,
+            records: record.map { [$0] } ?? []
         )
-        do throws(ConfinedRefusal) {
-            return try ConfinedPlan(
+        return try refused { () throws(ConfinedRefusal) in
+            try ConfinedPlan(
                 configuration,
                 admin: written.settings.admin,
                 gifts,
                 LocatedRules.environment
             )
+        }
+    }
+
+    /// Says why the command is not run.
+    private func refused<Value>(
+        _ body: () throws(ConfinedRefusal) -> Value
+    ) throws -> Value {
+        do throws(ConfinedRefusal) {
+            return try body()
         } catch {
             StandardError.print("lupin: error: the command can't be confined: \(error.message)")
             throw ExitCode(126)

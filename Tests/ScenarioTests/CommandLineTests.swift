@@ -139,7 +139,7 @@ struct CommandLineTests {
             try Lupin.run("check", file).output == """
                 \(file): ok, 3 rules
                   rule "mock" (line 3) decrypts https to answer the requests inside
-                  rule "block" (line 4) answers the CONNECT of https; nothing is decrypted
+                  rule "block" (line 4) answers the CONNECT of https without decrypting it
 
                 """
         )

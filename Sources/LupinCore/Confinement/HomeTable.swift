@@ -14,10 +14,9 @@ package enum HomeMode: String, Sendable, CaseIterable {
 package enum HomeTable {
     /// Programs, and settings that hold no secrets.
     package static let shown = [
-        // Shells and editors.
-        ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-        ".zprofile", ".zlogin", ".oh-my-zsh", ".inputrc", ".config/fish", ".dircolors", ".terminfo",
-        ".hushlogin", ".editorconfig", ".vimrc", ".config/starship.toml",
+        // Terminals and editors. What shells run at their start sets keys of APIs, too.
+        ".inputrc", ".dircolors", ".terminfo", ".hushlogin", ".editorconfig", ".vimrc",
+        ".config/starship.toml",
         // git
         ".gitconfig", ".config/git", ".gitignore", ".gitignore_global", ".gitattributes",
         ".git-templates",
@@ -42,7 +41,7 @@ package enum HomeTable {
         ".cache/node", ".cache/node-gyp", ".cache/yarn", ".cache/pnpm", ".cache/typescript",
         ".cache/deno", ".cache/ms-playwright", ".cache/puppeteer", ".cache/Cypress",
         ".cache/electron", ".cache/ccache", ".cache/sccache", ".cache/bazel", ".cache/bazelisk",
-        ".cache/coursier", ".cache/huggingface", ".cache/clang", ".cache/org.swift.swiftpm",
+        ".cache/coursier", ".cache/clang", ".cache/org.swift.swiftpm",
         ".cache/zig", ".cache/mypy", ".cache/ruff", ".cache/golangci-lint", ".cache/composer",
         ".cache/git",
     ]
@@ -56,9 +55,10 @@ package enum HomeTable {
         ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml", ".m2/toolchains.xml",
         ".gradle/gradle.properties", ".gradle/init.gradle", ".nuget/NuGet", ".ivy2/.credentials",
         ".sbt/.credentials", ".sbt/1.0/credentials.sbt", ".bun/install/global/.npmrc",
-        ".cabal/config", ".config/fish/fish_variables", ".swiftpm/configuration",
-        ".pub-cache/credentials.json",
-        ".local/share/uv/credentials",
+        ".cabal/config", ".swiftpm/configuration",
+        ".pub-cache/credentials.json", ".local/share/uv/credentials", ".gradle/init.d",
+        ".sbt/repositories", ".sbt/1.0/global.sbt", ".npm/_logs", ".julia/servers", ".julia/logs",
+        ".dotnet/corefx", ".nuget/plugins",
     ]
 
     /// What tools miss that read a setting there, for `lupin doctor`: the path, and the tool.
@@ -70,8 +70,34 @@ package enum HomeTable {
         (".kube", "kubectl"), (".config/gh", "gh"), (".config/gcloud", "gcloud"),
         (".gnupg", "gpg and git"), (".curlrc", "curl"), (".wgetrc", "wget"),
         (".yarnrc.yml", "yarn"),
-        (".condarc", "conda"), (".bundle/config", "bundler"),
+        (".condarc", "conda"), (".bundle/config", "bundler"), (".claude", "Claude Code"),
+        (".claude.json", "Claude Code"), (".codex", "Codex"), (".gemini", "Gemini CLI"),
+        (".config/opencode", "opencode"), (".aider.conf.yml", "aider"), (".config/goose", "goose"),
     ]
+
+    /// Settings that may hold a credential, and are shown only if they don't.
+    package static let examined = [
+        ".gitconfig", ".config/git/config", ".cargo/config.toml", ".cargo/config",
+    ]
+
+    /// Whether settings of git hold a credential: a URL with a password or a token, or a field for
+    /// all requests.
+    package static func holdsCredential(_ settings: String) -> Bool {
+        let text = settings.lowercased()
+        for word in ["extraheader", "password", "token"] where text.contains(word) { return true }
+        for word in text.split(whereSeparator: { $0.isWhitespace }) {
+            guard let start = word.firstRange(of: "://")?.upperBound else { continue }
+            let authority = word[start...].prefix { $0 != "/" && $0 != "\"" }
+            guard let at = authority.lastIndex(of: "@") else { continue }
+            let user = authority[..<at]
+            // A user's name alone is none, such as git@.
+            if user.contains(":") || user.count >= tokenLengthMin { return true }
+        }
+        return false
+    }
+
+    /// Shorter ones are users' names.
+    private static let tokenLengthMin = 20
 
     /// The places of a home.
     ///

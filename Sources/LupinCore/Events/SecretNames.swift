@@ -9,7 +9,7 @@ package enum SecretNames {
     package static let everywhere = [
         // Credentials under their usual names.
         "authorization", "*authorization", "proxy-authorization", "authentication-info",
-        "proxy-authentication-info", "auth", "x-auth", "bearer", "dpop", "token", "*token", "jwt",
+        "proxy-authentication-info", "auth", "*-auth", "bearer", "dpop", "token", "*token", "jwt",
         "*-jwt", "*_jwt", "*assertion", "samlresponse", "samlart", "ticket", "credential",
         // Sessions.
         "cookie", "cookie2", "set-cookie", "set-cookie2", "session", "*session-id", "*session_id",
@@ -29,7 +29,8 @@ package enum SecretNames {
     package static let fields =
         everywhere + [
             "x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key", "*cookie", "*cookie2",
-            "*authentication",
+            "*authentication", "x-jfrog-art-api", "x-honeycomb-team", "x-amzn-oidc-data",
+            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session", "x-pin",
         ]
 
     /// Parameters of URLs besides: in JSON these are ordinary words.

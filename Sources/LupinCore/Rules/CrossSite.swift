@@ -40,8 +40,12 @@ extension RequestHead {
         marks.origins.forEach(add)
         switch marks.site {
         case .none where marks.origins.isEmpty:
-            if marks.isBrowser { marks.referers.forEach(add) }
-        case .none, .user: break
+            guard marks.isBrowser else { break }
+            // A page of a plain http origin sends no such field, and reads what comes back.
+            marks.referers.forEach(add)
+            add(.origin(first))
+        case .none: break
+        case .user: add(.origin(first))
         case .same: add(.origin(first))
         case .other:
             // A page without an Origin, such as that of a link, is named by Referer.

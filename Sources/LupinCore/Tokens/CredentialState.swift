@@ -100,6 +100,14 @@ package struct CredentialState: Sendable, Concealed {
 
     /// The credential and its version, valid or not; nil before the first.
     package var current: Issued? { issued }
+    /// Those before it, which may still be valid, the latest last.
+    private var earlier: [Credential] = []
+    private static let earlierMax = 8
+
+    /// All texts that reveal the credential of now, or an earlier one.
+    package var secrets: [String] {
+        (earlier + [issued?.credential].compactMap(\.self)).flatMap(\.secrets)
+    }
 
     // MARK: Requests
 
@@ -176,7 +184,10 @@ package struct CredentialState: Sendable, Concealed {
     ///   equal content keeps its version, so a 401 for it is delivered and not replayed.
     @discardableResult
     package mutating func refreshed(_ credential: Credential) -> Issued {
-        if credential.content != issued?.credential.content { version += 1 }
+        if credential.content != issued?.credential.content {
+            version += 1
+            retire()
+        }
         let next = Issued(credential: credential, version: version)
         issued = next
         phase = .idle
@@ -186,7 +197,15 @@ package struct CredentialState: Sendable, Concealed {
     /// Reports a failed refresh; the present credential stays until it expires.
     package mutating func refreshFailed(_ failure: TokenFailure, now: UInt64) {
         phase = .failed(failure, pauseEnd: now &+ CredentialState.pause(after: failure))
-        if valid(at: now) == nil { issued = nil }
+        if valid(at: now) == nil {
+            retire()
+            issued = nil
+        }
+    }
+
+    private mutating func retire() {
+        guard let issued else { return }
+        earlier = (earlier + [issued.credential]).suffix(Self.earlierMax)
     }
 
     /// Reports that a secret file has changed: the reason of the last failure may be gone.

@@ -76,6 +76,8 @@ package struct CommandSource: Sendable, Equatable {
     package var timeout = Duration.seconds(5)
     /// What its environment holds besides lupin's own.
     package var variables: [Variable] = []
+    /// Where it runs; nil for lupin's working folder.
+    package var folder: String?
 
     /// A variable whose value may be a secret.
     package struct Variable: Sendable, Equatable {

@@ -13,6 +13,9 @@ package struct Belonging: Sendable, Hashable {
         case replaced
         /// A socket at which it answers its user.
         case socket
+        /// A file or folder that it serves, and looks for again with each request: what takes its
+        /// place would be served.
+        case served
     }
 
     package let kind: Kind
@@ -109,6 +112,10 @@ extension Configuration {
             }
         }
         for rule in rules.rules {
+            switch rule.respond?.content {
+            case .file(let path), .folder(let path): all.append(Belonging(.served, path))
+            case .text, .none?, nil: break
+            }
             if case .some(.some(let jar)) = rule.cookieJar {
                 all += [Belonging(.replaced, jar), Belonging(.kept, "\(jar).lock")]
             }

@@ -148,6 +148,7 @@ final class TokenRefresh {
         let command = SecretCommand(
             source.arguments,
             environment: environment,
+            in: source.folder,
             timeLimit: source.timeout,
             bytesMax: TokenField.credentialBytesMax
         )

@@ -82,9 +82,9 @@ final class TokenStore: Sendable {
         entries.withLock { $0[definition.name]?.state.held(now: now) }
     }
 
-    /// All texts that reveal the credential of now, valid or not.
+    /// All texts that reveal the credential of now or an earlier one, valid or not.
     func secrets(of definition: TokenDefinition) -> [String] {
-        entries.withLock { $0[definition.name]?.state.current?.credential.secrets ?? [] }
+        entries.withLock { $0[definition.name]?.state.secrets ?? [] }
     }
 
     /// Decides what to do after a response that refused the credential.

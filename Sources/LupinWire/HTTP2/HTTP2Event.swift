@@ -53,7 +53,7 @@ extension HTTP2Event {
         guard case .request(_, let request, let facts) = self, request.framing == .chunked,
             !request.expectsContinue, facts.protocolName == nil
         else { return false }
-        return Invalidation.isSafe(request.method) || request.method == .delete
+        return request.method.isSafe || request.method == .delete
     }
 }
 
