@@ -270,8 +270,14 @@ final class DecodingContext {
         return refuse(.type, message, at: node, hint: "write \(example)")
     }
 
-    func unavailable(_ subject: String, _ what: String, at place: some DiagnosticPlace) {
-        error(.unavailable, DecodingContext.unavailability(subject, what), at: place)
+    func unavailable(
+        _ subject: String,
+        _ what: String,
+        at place: some DiagnosticPlace,
+        hint: String? = nil
+    ) {
+        let message = DecodingContext.unavailability(subject, what)
+        error(.unavailable, message, at: place, hint: hint)
     }
 
     static func unavailability(_ subject: String, _ what: String) -> String {

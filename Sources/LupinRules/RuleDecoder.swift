@@ -240,7 +240,7 @@ struct RuleDecoder {
             if let setting = known.first(where: { $0.key == entry.key }) {
                 guard case .later(let what) = setting.availability else { return (entry, setting) }
                 if !context.isOff(entry.value, setting.offValues) {
-                    context.unavailable(entry.key, what, at: entry)
+                    context.unavailable(entry.key, what, at: entry, hint: setting.substitute)
                 }
             } else if SettingsTable.keys(in: section).contains(entry.key) {
                 let hint = "it belongs to \"\(section)\" at the top of the file"

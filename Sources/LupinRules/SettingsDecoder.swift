@@ -120,7 +120,7 @@ struct SettingsDecoder {
     private mutating func decode(_ entry: YAMLNode.Entry, _ setting: Setting) {
         if case .later(let what) = setting.availability {
             if !context.isOff(entry.value, setting.offValues) {
-                context.unavailable(entry.key, what, at: entry)
+                context.unavailable(entry.key, what, at: entry, hint: setting.substitute)
             }
             return
         }

@@ -62,7 +62,7 @@ package struct RevocationCheck {
             return .unknown(reasons.joined(separator: "; "))
         }
         let queries = queries(demand.method)
-        if queries.isEmpty { reasons.append("the certificate names nobody to ask") }
+        if queries.isEmpty { reasons.append(nobodyToAsk(demand.method)) }
         for query in queries {
             guard let answer = evidence.answers[query] else { return .pending([query]) }
             guard let encoding = answer.encoding else {
@@ -94,6 +94,17 @@ package struct RevocationCheck {
             queries += Self.usable(urls).map { RevocationQuery(kind: .crl, url: $0) }
         }
         return queries
+    }
+
+    /// That the certificate has no URL for a method: many CAs have given up OCSP.
+    private func nobodyToAsk(_ method: RevocationDemand.Method) -> String {
+        let services =
+            switch method {
+            case .any: "neither an OCSP server nor a list of revoked certificates"
+            case .ocsp: "no OCSP server"
+            case .crl: "no list of revoked certificates"
+            }
+        return "the certificate “\(certificate.subjectText)” names \(services)"
     }
 
     /// The `http:` URLs only: an https one would need a revocation check of its own.

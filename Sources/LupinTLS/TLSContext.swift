@@ -17,6 +17,9 @@ package final class TLSContext: Sendable {
     private static let lastCiphers = "ECDHE+AES:RSA+AESGCM:RSA+AES:!AESCCM"
     /// The last one for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1).
     private static let groups = "X25519:P-256:P-384:P-521"
+    /// The same behind a hybrid that holds against quantum computers, for OpenSSL 3.5 and later,
+    /// with a key for each of the first two, so that servers without it need no second hello.
+    private static let hybridGroups = "?*X25519MLKEM768/?*X25519:?P-256:?P-384:?P-521"
     /// 112 bits: RSA and DH from 2048 bits on, no SHA-1 (OpenSSL's level 2).
     private static let securityLevel: Int32 = 2
 
@@ -107,9 +110,14 @@ package final class TLSContext: Sendable {
             throw TLSFailure(.badSetting, reason: "the lowest version is above the highest")
         }
         guard unsafe openssl_ctx_set_min_version(pointer, minimum.libraryNumber) == 1,
-            unsafe openssl_ctx_set_max_version(pointer, maximum.libraryNumber) == 1,
-            unsafe openssl_ctx_set_groups(pointer, Self.groups) == 1
+            unsafe openssl_ctx_set_max_version(pointer, maximum.libraryNumber) == 1
         else { throw ErrorQueue.failure(.internal) }
+        // An older OpenSSL can't read the list, and says so.
+        if unsafe openssl_ctx_set_groups(pointer, Self.hybridGroups) == 1 { return }
+        ErrorQueue.clear()
+        guard unsafe openssl_ctx_set_groups(pointer, Self.groups) == 1 else {
+            throw ErrorQueue.failure(.internal)
+        }
     }
 
     /// Sets the TLS 1.2 and TLS 1.3 ciphers of a list; a version that it omits keeps the default.

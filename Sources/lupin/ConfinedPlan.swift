@@ -173,7 +173,7 @@ struct ConfinedPlan: Sendable {
         if let link = WholeFile.content(of: git, bytesMax: 4096) {
             // A worktree: `gitdir: /repository/.git/worktrees/NAME`.
             let path = String(decoding: link, as: UTF8.self).dropFirst("gitdir: ".count)
-            repository = path.range(of: "/worktrees/").map { String(path[..<$0.lowerBound]) }
+            repository = path.firstRange(of: "/worktrees/").map { String(path[..<$0.lowerBound]) }
         } else {
             repository = PublicFile.exists(git) ? nil : above.first(where: PublicFile.exists)
         }

@@ -19,8 +19,8 @@ struct PrintCurlCommand: ParsableCommand {
               lupin curl --log ~/lupin.jsonl 6f1c0e0b
 
             A secret becomes a variable with the name of its field, such as $AUTHORIZATION; a \
-            comment lists those to set. Bodies are not included: a comment says how many bytes \
-            are missing.
+            comment lists those to set. A body is included if a rule captured all of it; else a \
+            comment says how many bytes are missing.
 
             Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64 wrong \
             command line.
@@ -74,13 +74,22 @@ struct PrintCurlCommand: ParsableCommand {
         let (adapted, attempt) = (adapted, attempt)
         let code = try ControlLoop.run { executor in
             do throws(RecordProblem) {
-                let exchange = try await RecordedExchanges.find(
+                var exchange = try await RecordedExchanges.find(
                     reference,
                     log: log,
                     socket: place.socket,
                     rulesFile: place.rulesFile,
                     on: executor.loop
                 )
+                if log == nil, let side = exchange.bodySide(adapted: adapted) {
+                    exchange.capturedBody = await RecordedExchanges.body(
+                        side,
+                        of: exchange,
+                        socket: place.socket,
+                        rulesFile: place.rulesFile,
+                        on: executor.loop
+                    )
+                }
                 return Self.tell(exchange, adapted: adapted, attempt: attempt)
             } catch {
                 StandardError.print("lupin: \(error.message)")

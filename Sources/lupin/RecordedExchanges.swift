@@ -57,6 +57,26 @@ enum RecordedExchanges {
         throw RecordProblem(message: "the exchange is under way: \(LiveLine(live).text)")
     }
 
+    /// What the running lupin captured of a body; nil if it has let it go meanwhile.
+    static func body(
+        _ side: String,
+        of exchange: RecordedExchange,
+        socket: String?,
+        rulesFile: String?,
+        on loop: EventLoop
+    ) async -> [UInt8]? {
+        let path = "/v1/exchanges/\(exchange.id)/bodies/\(side)"
+        guard let client = try? AdminClient.locate(socket: socket, rulesFile: rulesFile),
+            let reply = try? await client.request(
+                "GET",
+                path,
+                bytesMax: AdminClient.exchangesBytesMax,
+                on: loop
+            )
+        else { return nil }
+        return reply.isSuccess ? reply.body : nil
+    }
+
     // MARK: In a log
 
     /// `-` is standard input.

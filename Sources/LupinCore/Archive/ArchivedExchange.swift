@@ -19,10 +19,13 @@ package struct ArchivedExchange: Sendable, Equatable {
         package var content: [UInt8] = []
         /// There was more, or all of it is unknown.
         package var isPartial = false
+        /// There was content, and the archive has nothing of it.
+        package var isMissing = false
 
-        package init(_ content: [UInt8] = [], isPartial: Bool = false) {
+        package init(_ content: [UInt8] = [], isPartial: Bool = false, isMissing: Bool = false) {
             self.content = content
             self.isPartial = isPartial
+            self.isMissing = isMissing
         }
     }
 
@@ -30,6 +33,8 @@ package struct ArchivedExchange: Sendable, Equatable {
     package var url = ""
     package var requestFields: [Field] = []
     package var requestBody = Body()
+    /// What `postData` calls the type of the body.
+    package var requestType: String?
     /// 0 if there was no response.
     package var status: UInt16 = 0
     package var responseFields: [Field] = []
@@ -50,6 +55,7 @@ package struct ArchivedExchange: Sendable, Equatable {
         self.url = url
         requestFields = Self.fields(request["headers"])
         requestBody = Self.body(of: request, requestFields)
+        requestType = request["postData", "mimeType"]?.string
         guard let response = entry["response"] else { return }
         status = response["status"]?.count.flatMap { UInt16(exactly: $0) } ?? 0
         if !(100...999).contains(status) { status = 0 }
@@ -65,6 +71,8 @@ package struct ArchivedExchange: Sendable, Equatable {
     // MARK: Members
 
     /// The fields of a list of `{name, value}`, without those that HTTP/1.1 could not carry.
+    ///
+    /// Chrome and Firefox join the lines of a field, such as Set-Cookie, by LF.
     private static func fields(_ list: JSONValue?) -> [Field] {
         var fields: [Field] = []
         for item in list?.list ?? [] {
@@ -72,9 +80,15 @@ package struct ArchivedExchange: Sendable, Equatable {
             // Pseudo-fields of HTTP/2 begin with a colon, which no name has.
             guard let name = item["name"]?.string, let value = item["value"]?.string,
                 !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte),
-                value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+                value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0A })
             else { continue }
-            fields.append(Field(name: name, value: value))
+            let lines = value.split(
+                separator: "\n",
+                omittingEmptySubsequences: value.contains("\n")
+            )
+            for line in lines.prefix(fieldsMax - fields.count) {
+                fields.append(Field(name: name, value: String(line)))
+            }
         }
         return fields
     }
@@ -115,11 +129,15 @@ package struct ArchivedExchange: Sendable, Equatable {
         let isCut = json["_truncated"].map { $0 != .string("") && $0 != .bool(false) } ?? false
         guard let text = json["text"]?.string else {
             let isMissing = (json["size"]?.number ?? 0) > 0 || json["comment"] != nil
-            return Body([], isPartial: isCut || isMissing || key == "_encoding")
+            return Body(
+                [],
+                isPartial: isCut || isMissing || key == "_encoding",
+                isMissing: isCut || isMissing
+            )
         }
         guard json[key]?.string == "base64" else { return Body(Array(text.utf8), isPartial: isCut) }
         guard let bytes = Base64Text.decode(Array(text.utf8)) else {
-            return Body([], isPartial: true)
+            return Body([], isPartial: true, isMissing: true)
         }
         return Body(bytes, isPartial: isCut)
     }

@@ -8,6 +8,8 @@ package struct CurlCommand: Sendable {
     package var fields: [(name: [UInt8], value: [UInt8])]
     /// `1.0`, `1.1` or `2`; nil when unknown.
     package var version: String?
+    /// The request's body, its content codings undone; nil when there is none or it is unknown.
+    package var body: [UInt8]?
     /// Comments above the command, without their `#`.
     package var remarks: [String] = []
     /// Whether the fields are complete, so that curl must not add any of its own.
@@ -19,10 +21,14 @@ package struct CurlCommand: Sendable {
         self.fields = fields
     }
 
+    /// The longest body in a command: kernels take arguments of 128 KiB.
+    package static let bodyBytesMax = 96 << 10
+
     /// The lines of the command, comments first, without a trailing newline.
     package var text: String {
         var variables = ShellVariables()
         var lines = ["curl \(methodWords)"]
+        var input = ""
         if let flag = versionFlag { lines.append(flag) }
         // curl would treat brackets and braces as patterns, and remove dot segments.
         if url.contains(where: { "[]{}".contains($0) }) { lines.append("--globoff") }
@@ -37,7 +43,21 @@ package struct CurlCommand: Sendable {
             lines.append("-H \(ShellWord.text([.bytes(start)] + parts))")
         }
         if hasAllFields {
-            for name in ["User-Agent", "Accept"] where !has(name) { lines.append("-H '\(name):'") }
+            // What curl would add.
+            let names = ["User-Agent", "Accept"] + (body == nil ? [] : ["Content-Type"])
+            for name in names where !has(name) { lines.append("-H '\(name):'") }
+        }
+        if asksForCoding { lines.append("--compressed") }
+        if let body {
+            var used = variables
+            if let word = ShellWord.text(lines: used.parts(of: body.span) { _ in "body" }) {
+                variables = used
+                // Not --data-binary, which takes `@name` for a file.
+                lines.append("--data-raw \(word)")
+            } else {
+                input = "printf -- '\(ShellWord.format(body))' | "
+                lines.append("--data-binary @-")
+            }
         }
         let place = variables.parts(of: url.utf8Span.span, name: Self.parameter)
         lines.append(ShellWord.text(place))
@@ -45,7 +65,7 @@ package struct CurlCommand: Sendable {
         if !variables.names.isEmpty {
             comments.append("# set before: \(variables.names.joined(separator: " "))")
         }
-        return (comments + [lines.joined(separator: " \\\n  ")]).joined(separator: "\n")
+        return (comments + [input + lines.joined(separator: " \\\n  ")]).joined(separator: "\n")
     }
 
     // MARK: Parts
@@ -74,6 +94,7 @@ package struct CurlCommand: Sendable {
         return fields.filter { field in
             let name = Self.lowercased(field.name)
             if Self.leftOut.contains(name) || nominated.contains(name) { return false }
+            if name == "content-encoding", body != nil { return false }
             return name != "host" || Self.lowercased(field.value) != authority
         }
     }
@@ -87,6 +108,16 @@ package struct CurlCommand: Sendable {
     private var authority: String {
         guard let marker = url.firstRange(of: "://") else { return "" }
         return url[marker.upperBound...].prefix { !"/?#".contains($0) }.lowercased()
+    }
+
+    /// Whether the response may be coded in a way that curl undoes.
+    private var asksForCoding: Bool {
+        fields.contains { field in
+            Self.lowercased(field.name) == "accept-encoding"
+                && ["gzip", "deflate", "br", "zstd"].contains {
+                    Self.lowercased(field.value).contains($0)
+                }
+        }
     }
 
     private func has(_ name: String) -> Bool {
@@ -217,6 +248,22 @@ enum ShellWord {
         return text.isEmpty ? "''" : text
     }
 
+    /// The same for a text of several lines; nil for what is no text.
+    static func text(lines parts: [Part]) -> String? {
+        var text = ""
+        for part in parts {
+            switch part {
+            case .bytes(let bytes):
+                guard let part = String(validating: bytes, as: UTF8.self),
+                    LogText.isHarmless(part.replacing("\n", with: "").replacing("\t", with: ""))
+                else { return nil }
+                text += "'\(part.replacing("'", with: "'\\''"))'"
+            case .variable(let name): text += "\"$\(name)\""
+            }
+        }
+        return text.isEmpty ? "''" : text
+    }
+
     private static func quoted(_ bytes: [UInt8]) -> String {
         if bytes.isEmpty { return "" }
         if bytes.allSatisfy(isHarmless) { return String(decoding: bytes, as: UTF8.self) }
@@ -237,6 +284,11 @@ enum ShellWord {
     /// Bytes that are not text, or would act on a terminal, are passed through printf, since not
     /// every shell has `$'…'`.
     private static func printed(_ bytes: [UInt8]) -> String {
+        "\"$(printf -- '\(format(bytes))')\""
+    }
+
+    /// The format by which printf writes bytes, for single quotes.
+    static func format(_ bytes: [UInt8]) -> String {
         var format = ""
         for byte in bytes {
             switch byte {
@@ -248,6 +300,6 @@ enum ShellWord {
             default: format += String(decoding: [byte], as: UTF8.self)
             }
         }
-        return "\"$(printf -- '\(format)')\""
+        return format
     }
 }

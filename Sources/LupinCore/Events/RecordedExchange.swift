@@ -24,6 +24,10 @@ package struct RecordedExchange: Sendable {
     package var version: String?
     /// The length of the request's body.
     package var bodyBytes: UInt64
+    /// The sides of which the capture has a whole body: `request`, `sent` and others.
+    package var capturedSides: Set<String>
+    /// What was captured of the body that a command is to send; nil without a capture.
+    package var capturedBody: [UInt8]?
     /// The client's request; nil when only the log's line is known.
     package var original: Head?
     /// The request upstream; nil when nothing was sent, or when only the log's line is known.
@@ -73,6 +77,12 @@ package struct RecordedExchange: Sendable {
         url = record[field: .url]?.string ?? ""
         version = record[field: .version]?.string
         bodyBytes = record[field: .requestSize]?.count ?? 0
+        capturedSides = Set(
+            (json["bodies"]?.list ?? []).compactMap { body in
+                let isWhole = body["truncated"] == nil && body["withheld"] == nil
+                return isWhole ? body["side"]?.string : nil
+            }
+        )
         names = record[field: .requestNames]?.list?.compactMap(\.string) ?? []
         values = record[field: .requestValues]?.fieldValues ?? []
         attempts = (record[field: .attempts]?.list ?? []).map { attempt in
@@ -171,6 +181,13 @@ extension RecordedExchange {
         return command
     }
 
+    /// The side whose body a command sends, if all of it was captured: a body that rules did not
+    /// change is captured once.
+    package func bodySide(adapted: Bool) -> String? {
+        let sides = adapted ? ["sent", "request"] : ["request"]
+        return bodyBytes > 0 ? sides.first { capturedSides.contains($0) } : nil
+    }
+
     private func command(
         _ head: Head?,
         url: String,
@@ -197,9 +214,13 @@ extension RecordedExchange {
         command.version = version
         command.hasAllFields = head != nil
         if head == nil { command.remarks += missing }
-        if bodyBytes > 0 {
+        if let capturedBody, capturedBody.count <= CurlCommand.bodyBytesMax {
+            command.body = capturedBody
+        } else if bodyBytes > 0 {
+            let reason =
+                capturedBody == nil ? "was not recorded" : "is too long for a command"
             command.remarks.append(
-                "the body (\(bodyBytes) bytes) was not recorded; add: --data-binary @FILE"
+                "the body (\(bodyBytes) bytes) \(reason); add: --data-binary @FILE"
             )
         }
         return command

@@ -41,6 +41,8 @@ package struct Setting: Sendable {
     /// The meaning, in a few words that start small and end without a full stop.
     package var sentence: String
     package var availability = Availability.now
+    /// What to do instead while the key is not available; nil when there is nothing.
+    package var substitute: String?
     /// Values that are accepted while the key is not available, because they ask for nothing.
     package var offValues: [String] = []
     /// Whether a rule may have the key too, below the same section.

@@ -177,10 +177,12 @@ extension Setting: SettingRow {
         _ kind: Kind,
         _ defaultText: String,
         _ sentence: String,
-        _ what: String
+        _ what: String,
+        substitute: String? = nil
     ) -> Setting {
         var setting = Setting(name: name, kind: kind, defaultText: defaultText, sentence: sentence)
         setting.availability = .later(what)
+        setting.substitute = substitute
         setting.offValues = [defaultText]
         return setting
     }

@@ -424,7 +424,8 @@ extension SettingsTable {
             .text("off or a path"),
             "off",
             "exchanges as an HTTP archive",
-            "HAR export"
+            "a log in this form",
+            substitute: "lupin har export makes an archive of the log"
         ),
         .size("log.rotate.size", \.log.rotateBytes, 0...1 << 50, "0: never"),
         .number("log.rotate.keep", \.log.rotateKeep, 0...1000, "old files"),

@@ -39,7 +39,9 @@ struct ComparedParts: Sendable {
         for field in fields {
             let name = field.name.utf8Span.span
             guard matchedFields.contains(name), !ignoredFields.contains(name) else { continue }
-            values[field.name.lowercased(), default: []].append(field.value)
+            let key = field.name.lowercased()
+            let value = key == "content-type" ? ComparedBody.normal(type: field.value) : field.value
+            values[key, default: []].append(value)
         }
         return values.sorted { $0.key < $1.key }.map {
             ComparedPair(name: $0.key, value: Array($0.value.joined(separator: ", ").utf8))
@@ -66,10 +68,17 @@ struct ComparedRequest {
     init(_ request: TapeRequest, _ parts: ComparedParts) {
         method = request.method
         origin = request.origin
-        path = Array(request.target.utf8.prefix { $0 != UInt8(ascii: "?") })
+        path = ComparedRequest.path(of: request.target)
         parameters = parts.parameters(of: request.target)
         fields = parts.fields(request.fields)
-        body = parts.hasBody ? request.body : nil
+        let type = request.fields.first { $0.name.lowercased() == "content-type" }?.value
+        body = parts.hasBody ? ComparedBody.normal(request.body, type: type) : nil
+    }
+
+    /// The path in the form in which rules compare paths: `%7e` is `~`, and `%2f` is `%2F`.
+    static func path(of target: String) -> [UInt8] {
+        let normal = NormalPath(target.utf8Span.span)
+        return normal.rewritten ?? Array(target.utf8.prefix(normal.pathCount))
     }
 }
 
@@ -101,12 +110,17 @@ struct TapePattern: Sendable {
         guard let (origin, target) = Self.split(exchange.url) else { return nil }
         self.origin = origin
         method = exchange.method
-        path = Array(target.utf8.prefix { $0 != UInt8(ascii: "?") })
+        path = ComparedRequest.path(of: target)
         pathPattern = Self.pattern(path)
         parameters = parts.parameters(of: target).map(Pair.init)
         fields = parts.fields(exchange.requestFields).map(Pair.init)
-        bodyText = exchange.requestBody.content
-        body = MaskedText(bodyText, isPrefix: exchange.requestBody.isPartial)
+        let isPartial = exchange.requestBody.isPartial
+        bodyText = ComparedBody.normal(
+            exchange.requestBody.content,
+            type: exchange.requestValue("content-type") ?? exchange.requestType,
+            isPartial: isPartial
+        )
+        body = MaskedText(bodyText, isPrefix: isPartial)
     }
 
     /// The origin of a URL, and its path with the query.

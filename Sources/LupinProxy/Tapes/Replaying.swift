@@ -20,6 +20,14 @@ extension Exchange {
         try refuseFalseOpening(exchange.status)
         let body = exchange.responseBody.content
         let isBodiless = ResponseParser.hasNoBody(status: exchange.status, method: request.method)
+        if exchange.responseBody.isMissing, !isBodiless {
+            deck.noteMiss()
+            throw .notOnTape(
+                record.origin,
+                "The tape has this response without its content. Save the archive with content, or "
+                    + "record it by lupin exec --record."
+            )
+        }
         var head = ResponseHead(status: exchange.status)
         let length = Self.add(exchange.responseFields, to: &head.fields, isBodiless: isBodiless)
         var framed = ResponseBody(framing: .length(isBodiless ? 0 : UInt64(body.count)))

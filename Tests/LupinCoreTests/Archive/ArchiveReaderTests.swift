@@ -38,6 +38,32 @@ struct ArchiveReaderTests {
         #expect(exchange.responseBody == ArchivedExchange.Body([0xFF, 0, 1]))
     }
 
+    @Test func `a field of several lines is several fields`() throws {
+        let entry = #"""
+            {"request":{"method":"GET","url":"http://a/","headers":[{"name":"A","value":"1\n2"}]},
+            "response":{"status":200,"headers":[{"name":"Set-Cookie","value":"a=1\nb=2; Path=/\n"},
+            {"name":"X","value":"1\n\u00002"},{"name":"Y","value":""},{"name":"Z","value":"a\rb"}]}}
+            """#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.requestFields.map(\.value) == ["1", "2"])
+        #expect(exchange.responseFields.map(\.name) == ["Set-Cookie", "Set-Cookie", "Y"])
+        #expect(exchange.responseFields.map(\.value) == ["a=1", "b=2; Path=/", ""])
+    }
+
+    @Test(arguments: [
+        (#"{"size":3}"#, true), (#"{"size":0}"#, false), (#"{"size":-1,"comment":"none"}"#, true),
+        (#"{"size":3,"text":""}"#, false), (#"{"size":3,"text":"abc"}"#, false), ("{}", false),
+        (#"{"size":3,"text":"!","encoding":"base64"}"#, true), ("null", false),
+        (#"{"size":3,"text":"ab","_truncated":"limit"}"#, false),
+    ])
+    func `content that was not saved is missing`(content: String, isMissing: Bool) throws {
+        let entry =
+            #"{"request":{"method":"GET","url":"http://a/"},"#
+            + #""response":{"status":200,"content":\#(content)}}"#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.responseBody.isMissing == isMissing)
+    }
+
     @Test func `what is written is read`() throws {
         var record = makeFullRecord()
         record.request?.method = .post

@@ -76,6 +76,46 @@ import Testing
         #expect(lines[8] == #"  'http://a.dev/?a=b&code='"$CODE"'&x-y='"$X_Y""#)
     }
 
+    @Test func `a body is the last but the URL, and nothing in it means anything to a shell`() {
+        var command = command(
+            [("Content-Type", "a/b"), ("Content-Encoding", "gzip")],
+            method: "PUT"
+        )
+        for (body, expected) in [
+            ("a=b&c", "--data-raw 'a=b&c'"), ("@/etc/passwd", "--data-raw '@/etc/passwd'"),
+            ("{\n\t\"a\": \"it's\"\n}\n", "--data-raw '{\n\t\"a\": \"it'\\''s\"\n}\n'"),
+            ("$HOME `id`", "--data-raw '$HOME `id`'"), ("", "--data-raw ''"),
+            ("t=REDACTED.12ab", "--data-raw 't='\"$BODY\""),
+        ] {
+            command.body = Array(body.utf8)
+            #expect(command.text.contains("  \(expected) \\\n  http"), "\(command.text)")
+            #expect(!command.text.contains("Content-Encoding"))
+        }
+        for (body, format) in [
+            ([0, 0x25, 0x27, 0xFF], #"\000%%\047\377"#),
+            (Array("a\u{202E}".utf8), #"a\342\200\256"#),
+            (Array("a\r\nb".utf8), #"a\015\012b"#),
+        ] as [([UInt8], String)] {
+            command.body = body
+            #expect(
+                command.text.hasPrefix("printf -- '\(format)' | curl -X PUT "),
+                "\(command.text)"
+            )
+            #expect(command.text.contains("  --data-binary @- \\\n"))
+        }
+    }
+
+    @Test func `curl says itself no type of a body, and undoes codings that were asked for`() {
+        var command = command([("Accept-Encoding", "gzip, br")], method: "POST")
+        command.body = [0x61]
+        #expect(command.text.contains("-H 'Content-Type:' "))
+        #expect(command.text.contains("  -H 'Accept-Encoding: gzip, br' "))
+        #expect(command.text.contains("  --compressed "))
+        command.fields.removeLast()
+        command.fields.append((Array("Accept-Encoding".utf8), Array("identity".utf8)))
+        #expect(!command.text.contains("--compressed"))
+    }
+
     @Test func `what belongs to the connection or the body stays out`() {
         let text = command([
             ("Host", "A.dev"), ("Connection", "close, X-Hop"), ("X-Hop", "1"),

@@ -55,6 +55,16 @@ struct CredentialStateTests {
         #expect(state.request(now: Self.time(0)) == .use(issued))
     }
 
+    @Test func `earlier credentials stay secrets, of which the oldest are forgotten`() {
+        var state = state(with: credential("0"))
+        for i in 1...8 { state.refreshed(credential("\(i)")) }
+        #expect(state.secrets == (0...8).map { "\($0)" })
+        state.refreshed(credential("8"))
+        #expect(state.secrets == (0...8).map { "\($0)" })
+        state.refreshed(credential("9"))
+        #expect(state.secrets == (1...9).map { "\($0)" })
+    }
+
     @Test func `a credential without an end is used for ever`() {
         var state = state(with: credential("a"))
         #expect(state.request(now: Self.time(1_000_000_000)) == .use(issued(credential("a"), 1)))

@@ -39,6 +39,26 @@ struct CaptureTests {
         }
     }
 
+    @Test(arguments: ["a=b\n&it's $HOME", "\u{0}\r\n%"])
+    func `lupin curl sends the body that was captured`(body: String) async throws {
+        try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
+            let origin = try proxy.origin(answering: "HTTP/1.1 204 X\r\n\r\n")
+            try proxy.client().send("POST", origin.url("/a"), ["Content-Type: a/b"], body: body)
+            _ = try proxy.captured()
+            let id = try #require(try proxy.record()["id"])
+            let result = try Lupin.run("curl", "--socket", proxy.adminPath, id)
+            #expect(result.code == 0 && !result.output.contains("not recorded"), "\(result.errors)")
+            // What curl would send.
+            let script = """
+                curl() { while [ $# -gt 1 ]; do case "$1$2" in
+                  --data-raw*) printf %s "$2";; --data-binary@-) cat;; esac; shift; done; }
+                \(result.output)
+                """
+            let shown = try Lupin.run(program: "/bin/sh", ["-c", script])
+            #expect(shown.output == body, "\(result.output) \(shown.errors)")
+        }
+    }
+
     @Test func `without capture there is no file`() async throws {
         let rules = ProxyFixture.captureFolder + "rules: [{match: {path: /**}, capture: false}]\n"
         try await ProxyFixture.run(rules) { proxy in

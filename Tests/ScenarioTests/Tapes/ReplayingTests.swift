@@ -116,6 +116,30 @@ struct ReplayingTests {
         }
     }
 
+    @Test func `a response without its content is no empty one`() async throws {
+        let deck = try Self.deck(
+            Self.entry(url: "http://a.test/x", content: #"{"size":7}"#),
+            Self.entry(url: "http://a.test/y", status: 304, content: #"{"size":7}"#),
+            Self.entry(
+                url: "http://a.test/z",
+                fields: [("Set-Cookie", #"a=1\nb=2"#)],
+                content: #"{"size":0}"#
+            )
+        )
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
+            let client = try proxy.client()
+            let missing = try client.get("http://a.test/x")
+            #expect(missing.status == 502)
+            #expect(missing.bodyText.contains("without its content"))
+            #expect(deck.misses == 1)
+            #expect(try client.get("http://a.test/y").status == 304)
+            let cookies = try client.get("http://a.test/z")
+            #expect(cookies.status == 200 && cookies.bodyText == "")
+            let lines = client.stream.receivedText.split(separator: "\r\n")
+            #expect(lines.contains("Set-Cookie: a=1") && lines.contains("Set-Cookie: b=2"))
+        }
+    }
+
     @Test func `a miss is an error of the record, with a kind of its own`() async throws {
         let deck = try Self.deck(Self.entry("POST", url: "http://a.test/x?token=REDACTED.0000"))
         try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in

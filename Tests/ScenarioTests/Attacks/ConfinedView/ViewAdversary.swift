@@ -72,10 +72,10 @@ enum ViewAdversary {
         each("unmounting", lambda path: libc.umount2(path.encode(), 2) == 0, "token", home, "/tmp")
 
         # Changing
-        each("appending to", appends, *all[:3], home + "/.bashrc", home + "/docs/text",
+        each("appending to", appends, *all[:3], home + "/.vimrc", home + "/docs/text",
             home + "/.gitconfig", "/etc/hosts", "/etc/profile", *own, *facts["wrappers"])
-        each("replacing", replaces, lupins[0], home + "/.bashrc", home + "/docs/text", *own)
-        each("removing", removes, home + "/docs/text", home + "/.bashrc", *own)
+        each("replacing", replaces, lupins[0], home + "/.vimrc", home + "/docs/text", *own)
+        each("removing", removes, home + "/docs/text", home + "/.vimrc", *own)
         each("moving", moves, home, base, home + "/docs", base + "/other", os.getcwd(), *own)
         each("making", makes, home + "/new", home + "/.config/lupin/lupin.yaml",
             home + "/.local/bin/evil", home + "/.cargo/bin/evil", home + "/docs/new",

@@ -37,7 +37,7 @@ struct ViewAttackTests {
                 }
             for name in secrets { try write(name, ViewAttackTests.secret + "\n") }
             for name in [
-                ".bashrc", ".gitconfig", "docs/text", ".cache/pip/x", ".npm/x", ".cargo/x",
+                ".vimrc", ".gitconfig", "docs/text", ".cache/pip/x", ".npm/x", ".cargo/x",
             ] {
                 try write("home/\(name)", "text\n")
             }

@@ -1,0 +1,126 @@
+// What lupin runs, serves and writes outside is nothing that a confined command could have put there.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+struct OutsideProgramTests {
+    /// A working folder, and beside it the rules; `WORK` in them is the folder.
+    private struct Place {
+        let base: Folder
+        let path: String
+        var work: String { "\(path)/work" }
+
+        init(_ rules: String) throws {
+            base = try Folder()
+            path = try #require(PublicFile.target(of: base.path))
+            try WholeFile.makeDirectories("\(path)/work/mock")
+            try WholeFile.makeDirectories("\(path)/home/.ssh")
+            try WholeFile.write(Array("hidden\n".utf8), to: "\(path)/home/.ssh/id")
+            try WholeFile.write(Array("shown\n".utf8), to: "\(path)/work/mock/id")
+            let text = "lupin: 1\nintercept: {mode: none}\n\(rules)\n"
+                .replacing("WORK", with: work)
+            try WholeFile.write(Array(text.utf8), to: "\(path)/rules.yaml")
+        }
+
+        func confined(
+            _ script: String,
+            _ options: String...,
+            search: String = "/usr/bin:/bin"
+        ) throws -> Lupin.Result {
+            let rules = ["exec", "--confine", "--rules", "\(path)/rules.yaml"]
+            return try Lupin.run(
+                rules + ["--log", "/dev/null"] + options + ["--", "sh", "-c", script],
+                environment: ["HOME": "\(path)/home", "PATH": search, "TMPDIR": "/tmp"],
+                in: work
+            )
+        }
+    }
+
+    @Test(arguments: [
+        "WORK/tok", "[WORK/tok]", "[sh, WORK/tok]", "[sh, --file=WORK/tok]", "[own-tok]",
+    ])
+    func `a token command that it could change is refused`(command: String) throws {
+        let place = try Place("tokens: {t: {command: \(command)}}")
+        try WholeFile.write(Array("#!/bin/sh\n".utf8), to: "\(place.work)/tok", isExecutable: true)
+        try WholeFile.write(
+            Array("#!/bin/sh\n".utf8),
+            to: "\(place.work)/own-tok",
+            isExecutable: true
+        )
+        let result = try place.confined("echo begun", search: "\(place.work):/usr/bin:/bin")
+        #expect(result.code == 126 && result.output == "")
+        #expect(result.errors.contains("token command"), "\(result.errors)")
+    }
+
+    @Test func `a token command has no folder or variable that leads there`() throws {
+        let origin = "127.0.0.1:9"
+        let place = try Place(
+            """
+            tokens:
+              t: {command: [sh, -c, 'pwd >"$0"; echo "$PATH $PWD" >>"$0"; echo x', ROOT/said]}
+            access: {deny_targets: []}
+            rules: [{match: "http://\(origin)", request: [{auth: t}]}]
+            """
+        )
+        let rules = "\(place.path)/rules.yaml"
+        let text = try String(contentsOfFile: rules, encoding: .utf8)
+            .replacing("ROOT", with: place.path)
+        try WholeFile.write(Array(text.utf8), to: rules)
+        let ask = "curl -s -o /dev/null --noproxy '' http://\(origin)/; echo done"
+        let result = try place.confined(ask, search: "\(place.work):/usr/bin:/bin")
+        #expect(result.output == "done\n", "\(result.errors)")
+        let said = WholeFile.content(of: "\(place.path)/said") ?? []
+        #expect(String(decoding: said, as: UTF8.self) == "/\n/usr/bin:/bin /\n")
+    }
+
+    @Test(arguments: ["folder: WORK/mock", "file: WORK/mock/id", "folder: WORK/mock/deeper"])
+    func `a link that an earlier command left is not served by`(content: String) throws {
+        let place = try Place("rules: [{match: a.test, respond: {\(content)}}]")
+        #expect(try place.confined("mv mock old; ln -s ../home/.ssh mock").code == 0)
+        let result = try place.confined("echo begun")
+        #expect(result.code == 126 && result.output == "")
+        #expect(result.errors.contains("serve"), "\(result.errors)")
+    }
+
+    @Test func `a tape is not written through a link that an earlier command left`() throws {
+        let place = try Place("")
+        #expect(try place.confined("rm -r mock; ln -s ../home/.ssh mock").code == 0)
+        let result = try place.confined("echo begun", "--record", "mock/tape.har")
+        #expect(result.code == 126 && result.output == "")
+        #expect(PublicFile.names(in: "\(place.path)/home/.ssh") == ["id"])
+    }
+
+    @Test(arguments: ["folder: WORK/mock", "file: WORK/mock/id"])
+    func `what a running lupin serves from the folder can't be replaced`(
+        content: String
+    ) throws {
+        let place = try Place("")
+        let rules = """
+            lupin: 1
+            listen: [{address: "127.0.0.1:0"}]
+            rules: [{match: a.test, respond: {\(content)}}]
+            """
+        let file = "\(place.path)/serve.yaml"
+        try WholeFile.write(Array(rules.replacing("WORK", with: place.work).utf8), to: file)
+        let running = try RunningLupin("serve", "--rules", file)
+        let result = try place.confined("echo begun")
+        #expect(result.code == 126 && result.output == "")
+        #expect(result.errors.contains("/work/mock"), "\(result.errors)")
+        withExtendedLifetime(running) {}
+    }
+
+    @Test func `files for programs of an unconfined command lie among lupin's own`() throws {
+        let place = try Place("")
+        let result = try Lupin.run(
+            ["exec", "--log", "/dev/null", "--", "sh", "-c", "echo $NODE_OPTIONS; ls $TMPDIR"],
+            environment: [
+                "HOME": "\(place.path)/home", "PATH": "/usr/bin:/bin", "TMPDIR": place.work,
+            ],
+            in: place.work
+        )
+        #expect(result.output.contains("\(place.path)/home/.local/state/lupin/run/lupin-"))
+        #expect(result.output.hasSuffix("\nmock\n"), "\(result.output)")
+    }
+}
