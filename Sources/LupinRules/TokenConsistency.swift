@@ -11,6 +11,7 @@ struct TokenConsistency {
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
+        var comparisonsLeft = Self.comparisonsMax
         for (rule, entries) in rules {
             let named = rule.tokenNames.compactMap { known[$0] }
             let standIns = Set(rule.standIns)
@@ -21,7 +22,7 @@ struct TokenConsistency {
                 }
                 checkPlainText(token, rule, entry)
                 checkTokenServer(token, rule, entry)
-                checkMove(token, rule, rules.map(\.rule), entry)
+                checkMove(token, rule, entry, of: rules, &comparisonsLeft)
             }
             if rule.standInPlaces != .fields, named.isEmpty,
                 let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
@@ -61,15 +62,21 @@ struct TokenConsistency {
     private func checkMove(
         _ token: TokenDefinition,
         _ rule: Rule,
-        _ rules: [Rule],
-        _ entry: YAMLNode.Entry
+        _ entry: YAMLNode.Entry,
+        of rules: [(rule: Rule, entries: [YAMLNode.Entry])],
+        _ comparisonsLeft: inout Int
     ) {
         let moves = rule.steps.compactMap { step -> Host? in
             if case .url(let url) = step { url.host } else { nil }
         }
         guard let host = moves.last, !token.hosts.contains(where: { $0.matches(host) }),
-            !rules.contains(where: { $0.tokenNames.contains(token.name) && $0.mayMatch(host) })
+            comparisonsLeft > 0
         else { return }
+        comparisonsLeft -= rules.count
+        let isNamed = rules.contains { other, _ in
+            other.mayMatch(host) && other.tokenNames.contains(token.name)
+        }
+        if isNamed { return }
         context.warning(
             .auth,
             "the rule \"\(rule.name)\" sends its requests to \(host.text), which does not get the "

@@ -1,4 +1,4 @@
-// How programs that print tokens run outside while a command is confined: by nothing that it may write.
+// How token commands run outside beside a confined command: by nothing that it may write.
 import LupinCore
 import LupinIO
 

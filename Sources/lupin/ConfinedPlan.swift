@@ -315,12 +315,6 @@ struct ConfinedPlan: Sendable {
         _ lasting: Set<Belonging>
     ) throws(ConfinedRefusal) {
         for (belonging, trail) in trails {
-            if belonging.kind == .served, isAbsent(trail.target) {
-                throw ConfinedRefusal(
-                    message: "lupin would serve or write \(belonging.path), which leads to what is "
-                        + "kept from the command: \(trail.target)"
-                )
-            }
             let places = [trail.target] + trail.links.map(\.path)
             if lasting.contains(belonging),
                 places.contains(where: { view.isWritable(PlacePath.parent(of: $0)) })

@@ -17,11 +17,11 @@ struct DiagnosticsTests {
 
     @Test func `a problem without a hint ends at the carets`() {
         #expect(
-            errors("log: {har: x.har}") == """
-                lupin.yaml:2:7: "har" is not available yet: HAR export arrives in a later version  \
-                [E-AVAIL]
-                    log: {har: x.har}
-                          ^^^
+            errors("log: {sync: on}") == """
+                lupin.yaml:2:7: "sync" is not available yet: waiting for the log arrives in a later \
+                version  [E-AVAIL]
+                    log: {sync: on}
+                          ^^^^
                 """
         )
     }

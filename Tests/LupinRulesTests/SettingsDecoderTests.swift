@@ -234,7 +234,7 @@ struct SettingsDecoderTests {
 
     @Test(arguments: [
         ("log: {bodies: {max: 4KiB}}", "bodies", "logging of bodies"),
-        ("log: {har: x.har}", "har", "HAR export"),
+        ("log: {har: x.har}", "har", "a log in this form"),
         ("log: {sync: on}", "sync", "waiting for the log"),
     ])
     func `keys of later versions say so`(body: String, subject: String, what: String) {
@@ -243,6 +243,9 @@ struct SettingsDecoderTests {
         #expect(
             problems.first?.message
                 == "\"\(subject)\" is not available yet: \(what) arrives in a later version"
+        )
+        #expect(
+            problems.first?.hint?.contains("lupin har export") == (subject == "har" ? true : nil)
         )
         let problem = problems.first
         let marked = problem.map { $0.excerpt.dropFirst($0.caretOffset).prefix($0.caretCount) }

@@ -1,4 +1,4 @@
-// What lupin runs, serves and writes outside is nothing that a confined command could have put there.
+// What lupin runs, serves and writes outside is nothing that a confined command put there.
 import Foundation
 import LupinIO
 import LupinTestKit
@@ -10,15 +10,15 @@ struct OutsideProgramTests {
     private struct Place {
         let base: Folder
         let path: String
-        var work: String { "\(path)/work" }
+        var work: String { "\(path)/given" }
 
         init(_ rules: String) throws {
             base = try Folder()
             path = try #require(PublicFile.target(of: base.path))
-            try WholeFile.makeDirectories("\(path)/work/mock")
-            try WholeFile.makeDirectories("\(path)/home/.ssh")
-            try WholeFile.write(Array("hidden\n".utf8), to: "\(path)/home/.ssh/id")
-            try WholeFile.write(Array("shown\n".utf8), to: "\(path)/work/mock/id")
+            try WholeFile.makeDirectories("\(path)/given/mock")
+            try WholeFile.makeDirectories("\(path)/own/.ssh")
+            try WholeFile.write(Array("hidden\n".utf8), to: "\(path)/own/.ssh/id")
+            try WholeFile.write(Array("shown\n".utf8), to: "\(path)/given/mock/id")
             let text = "lupin: 1\nintercept: {mode: none}\n\(rules)\n"
                 .replacing("WORK", with: work)
             try WholeFile.write(Array(text.utf8), to: "\(path)/rules.yaml")
@@ -32,7 +32,7 @@ struct OutsideProgramTests {
             let rules = ["exec", "--confine", "--rules", "\(path)/rules.yaml"]
             return try Lupin.run(
                 rules + ["--log", "/dev/null"] + options + ["--", "sh", "-c", script],
-                environment: ["HOME": "\(path)/home", "PATH": search, "TMPDIR": "/tmp"],
+                environment: ["HOME": "\(path)/own", "PATH": search, "TMPDIR": "/tmp"],
                 in: work
             )
         }
@@ -78,7 +78,7 @@ struct OutsideProgramTests {
     @Test(arguments: ["folder: WORK/mock", "file: WORK/mock/id", "folder: WORK/mock/deeper"])
     func `a link that an earlier command left is not served by`(content: String) throws {
         let place = try Place("rules: [{match: a.test, respond: {\(content)}}]")
-        #expect(try place.confined("mv mock old; ln -s ../home/.ssh mock").code == 0)
+        #expect(try place.confined("mv mock old; ln -s ../own/.ssh mock").code == 0)
         let result = try place.confined("echo begun")
         #expect(result.code == 126 && result.output == "")
         #expect(result.errors.contains("serve"), "\(result.errors)")
@@ -86,10 +86,10 @@ struct OutsideProgramTests {
 
     @Test func `a tape is not written through a link that an earlier command left`() throws {
         let place = try Place("")
-        #expect(try place.confined("rm -r mock; ln -s ../home/.ssh mock").code == 0)
+        #expect(try place.confined("rm -r mock; ln -s ../own/.ssh mock").code == 0)
         let result = try place.confined("echo begun", "--record", "mock/tape.har")
         #expect(result.code == 126 && result.output == "")
-        #expect(PublicFile.names(in: "\(place.path)/home/.ssh") == ["id"])
+        #expect(PublicFile.names(in: "\(place.path)/own/.ssh") == ["id"])
     }
 
     @Test(arguments: ["folder: WORK/mock", "file: WORK/mock/id"])
@@ -107,7 +107,7 @@ struct OutsideProgramTests {
         let running = try RunningLupin("serve", "--rules", file)
         let result = try place.confined("echo begun")
         #expect(result.code == 126 && result.output == "")
-        #expect(result.errors.contains("/work/mock"), "\(result.errors)")
+        #expect(result.errors.contains("/given/mock"), "\(result.errors)")
         withExtendedLifetime(running) {}
     }
 
@@ -116,11 +116,11 @@ struct OutsideProgramTests {
         let result = try Lupin.run(
             ["exec", "--log", "/dev/null", "--", "sh", "-c", "echo $NODE_OPTIONS; ls $TMPDIR"],
             environment: [
-                "HOME": "\(place.path)/home", "PATH": "/usr/bin:/bin", "TMPDIR": place.work,
+                "HOME": "\(place.path)/own", "PATH": "/usr/bin:/bin", "TMPDIR": place.work,
             ],
             in: place.work
         )
-        #expect(result.output.contains("\(place.path)/home/.local/state/lupin/run/lupin-"))
+        #expect(result.output.contains("\(place.path)/own/.local/state/lupin/run/lupin-"))
         #expect(result.output.hasSuffix("\nmock\n"), "\(result.output)")
     }
 }
