@@ -72,16 +72,20 @@ extension DecodingContext {
 
     /// Fills in all that is known at load; returns nil after reporting a problem.
     ///
-    /// `isCredential` is true for the value of a field that holds one.
+    /// `isCredential` is true for the value of a field that holds one, and `isForShell` for one in
+    /// which a shell may fill in variables of its own.
     func template(
         _ text: String,
         role: ValueRole,
         at node: YAMLNode,
-        isCredential: Bool = false
+        isCredential: Bool = false,
+        isForShell: Bool = false
     ) -> Template? {
         guard text.unicodeScalars.contains("$") else { return Template(text) }
         let isSecret = isCredential || role == .secret || role == .userinfo
-        guard acceptsVariables(of: text, isCredential: isSecret, at: node) else { return nil }
+        guard isForShell || acceptsVariables(of: text, isCredential: isSecret, at: node) else {
+            return nil
+        }
         var parts: [Template.Part] = []
         var isComplete = true
         for piece in ValuePiece.pieces(of: text) {
@@ -121,8 +125,15 @@ extension DecodingContext {
     }
 
     /// Resolves a value of a role whose references all become text.
-    func resolved(_ text: String, role: ValueRole, at node: YAMLNode) -> String? {
-        guard let template = template(text, role: role, at: node) else { return nil }
+    func resolved(
+        _ text: String,
+        role: ValueRole,
+        at node: YAMLNode,
+        isForShell: Bool = false
+    ) -> String? {
+        guard let template = template(text, role: role, at: node, isForShell: isForShell) else {
+            return nil
+        }
         var result = ""
         for case .text(let part) in template.parts { result += part }
         return result

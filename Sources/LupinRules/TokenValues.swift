@@ -105,12 +105,18 @@ extension DecodingContext {
     }
 
     /// Decodes text that is known at load; what comes from the environment is secret.
-    func settledText(_ node: YAMLNode, expected: String, example: String) -> String? {
+    func settledText(
+        _ node: YAMLNode,
+        expected: String,
+        example: String,
+        isForShell: Bool = false
+    ) -> String? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             tellUnexpected(node, expected: expected, hint: "write \(example)")
             return nil
         }
-        guard let text = resolved(raw, role: .secret, at: node) else { return nil }
+        guard let text = resolved(raw, role: .secret, at: node, isForShell: isForShell)
+        else { return nil }
         guard !text.isEmpty, !text.unicodeScalars.contains("\0") else {
             let message = "expected \(expected), found \(text.isEmpty ? "nothing" : "a NUL")"
             return refuse(.type, message, at: node, hint: "write \(example)")
@@ -183,7 +189,12 @@ extension DecodingContext {
         let items = items(entry.value)
         for (index, item) in items.enumerated() {
             guard holdsNoSecret(item),
-                var word = settledText(item, expected: "a word", example: example)
+                var word = settledText(
+                    item,
+                    expected: "a word",
+                    example: example,
+                    isForShell: true
+                )
             else {
                 isComplete = false
                 continue

@@ -51,9 +51,14 @@ struct HeadLimitTests {
         }
     }
 
-    @Test(arguments: [(1, 2100), (16, 1), (8, 300)])
-    func `a response that is too large is a 502`(fields: Int, bytes: Int) async throws {
-        try await ProxyFixture.run(rules) { proxy in
+    /// Without `strict`, more than 16 fields are a flaw and no error.
+    @Test(arguments: [(1, 2100, ""), (16, 1, "\nupstream: {strict: true}"), (8, 300, "")])
+    func `a response that is too large is a 502`(
+        fields: Int,
+        bytes: Int,
+        strictness: String
+    ) async throws {
+        try await ProxyFixture.run(rules + strictness) { proxy in
             let field = "X: " + String(repeating: "b", count: bytes) + "\r\n"
             let lines = String(repeating: field, count: fields)
             let origin = try proxy.origin { connection in

@@ -103,7 +103,8 @@ struct ArchiveReaderTests {
     ) throws {
         let entry = #"{"request":{"method":"GET","url":"http://a/",\#(postData)}}"#
         let exchange = try #require(try read(entry: entry))
-        #expect(exchange.requestBody == ArchivedExchange.Body(content, isPartial: isPartial))
+        #expect(exchange.requestBody.content == content)
+        #expect(exchange.requestBody.isPartial == isPartial)
         #expect(exchange.status == 0)
     }
 

@@ -29,7 +29,7 @@ struct CookieFileTests {
     }
 
     @Test func `a byte order mark costs no cookie`() throws {
-        let contents = try read("\u{FEFF}a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+        let contents = try read("\u{FEFF}a.example\tFALSE\t/\tFALSE\t4102444800\tn\tv\n")
         #expect(contents.badLinesCount == 0)
         #expect(lines(text(contents.jar)).count == 1)
     }

@@ -81,7 +81,8 @@ struct RecordFieldTests {
         record.validation = ValidationRecord(condition: "status", action: .fail, note: "x")
         record.bypass = BypassRecord(sinceMicroseconds: 1, untilMicroseconds: 2, cause: "x")
         record.redirects = [RedirectRecord(status: 302, location: "http://a.example/")]
-        record.error = LupinError(.connectionRefused, detail: "connect")
+        record.error = LupinError(.connectionRefused, detail: "connect").blaming("p.test:3128")
+        record.flaws = ResponseFlaws([.lineFeed])
         record.tunnel = TunnelRecord()
         record.tunnel?.closedBy = .client
         record.tunnel?.serverName = "a.example"
@@ -90,6 +91,7 @@ struct RecordFieldTests {
         record.timing = everyPhase
         var attempt = record.attempts[1]
         attempt.error = record.error
+        attempt.via = "p.test:3128"
         attempt.reason = "because"
         attempt.isReplayable = false
         attempt.unkept = .size

@@ -25,7 +25,7 @@ struct RecordedEndTests {
         ),
         (
             .destinationUnavailable,
-            "h failed so often lately that lupin gives it a rest. Try again shortly."
+            "No connection to h came about. Is the server running, and can it be reached?"
         ),
         (
             .destinationIPProhibited,

@@ -30,7 +30,7 @@ struct PolicySample: CustomTestStringConvertible, Sendable {
         "refused-stream", "goaway",
     ]
     private static let idempotent: Set<String> = [
-        "DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE",
+        "DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE",
     ]
 
     private static func variant(_ nonIdempotent: RetryPolicy.NonIdempotent) -> RetryPolicy {

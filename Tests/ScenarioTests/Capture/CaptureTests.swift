@@ -114,7 +114,7 @@ struct CaptureTests {
         let many = Array(repeating: "gzip", count: 6).joined(separator: ", ")
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
             let origin = try proxy.origin { connection in
-                for coding in ["compress", many, String(repeating: "x", count: 3000)] {
+                for coding in ["compress", many, "exi"] {
                     try connection.request()
                     try connection.reply(200, "Content-Encoding: \(coding)", body: "secret")
                 }

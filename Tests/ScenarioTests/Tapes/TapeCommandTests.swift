@@ -57,7 +57,7 @@ struct TapeCommandTests {
                     try connection.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n")
                 case "/coded":
                     try connection.send(
-                        "HTTP/1.1 200 OK\r\nContent-Encoding: x-lz\r\nContent-Length: 1\r\n\r\n."
+                        "HTTP/1.1 200 OK\r\nContent-Encoding: lz4\r\nContent-Length: 1\r\n\r\n."
                     )
                 case _ where request.method == "HEAD":
                     try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\n")
@@ -193,7 +193,7 @@ struct TapeCommandTests {
         )
         #expect(result.code == 1)
         #expect(result.errors.contains("was not written: the body of the response for "))
-        #expect(result.errors.contains("can't undo the content coding x-lz"))
+        #expect(result.errors.contains("can't undo the content coding lz4"))
         #expect(studio.tapeText == "old")
         #expect(try studio.exec("--record", "exit 5").code == 5)
         #expect(studio.tapeText.contains(#""entries":[]"#))
