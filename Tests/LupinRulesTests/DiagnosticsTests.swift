@@ -18,8 +18,8 @@ struct DiagnosticsTests {
     @Test func `a problem without a hint ends at the carets`() {
         #expect(
             errors("log: {sync: on}") == """
-                lupin.yaml:2:7: "sync" is not available yet: waiting for the log arrives in a later \
-                version  [E-AVAIL]
+                lupin.yaml:2:7: "sync" is not available yet: waiting for the log arrives in a \
+                later version  [E-AVAIL]
                     log: {sync: on}
                           ^^^^
                 """
