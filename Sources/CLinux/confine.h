@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
@@ -141,6 +142,7 @@ static const uint32_t CONFINE_LOAD = BPF_LD | BPF_W | BPF_ABS;
 static const uint32_t CONFINE_IF_EQUAL = BPF_JMP | BPF_JEQ | BPF_K;
 static const uint32_t CONFINE_IF_AT_LEAST = BPF_JMP | BPF_JGE | BPF_K;
 static const uint32_t CONFINE_RETURN = BPF_RET | BPF_K;
+static const uint32_t CONFINE_AND = BPF_ALU | BPF_AND | BPF_K;
 
 static const uint32_t CONFINE_CALL_NUMBER = offsetof(struct seccomp_data, nr);
 static const uint32_t CONFINE_CALL_MACHINE = offsetof(struct seccomp_data, arch);
@@ -148,6 +150,7 @@ static const uint32_t CONFINE_CALL_FIRST = offsetof(struct seccomp_data, args[0]
 static const uint32_t CONFINE_CALL_SECOND = offsetof(struct seccomp_data, args[1]);
 
 static const uint32_t CONFINE_SOCKET = SYS_socket;
+static const uint32_t CONFINE_SOCKET_PAIR = SYS_socketpair;
 static const uint32_t CONFINE_IOCTL = SYS_ioctl;
 static const uint32_t CONFINE_RING = SYS_io_uring_setup;
 static const uint32_t CONFINE_ADD_KEY = SYS_add_key;
@@ -173,11 +176,15 @@ static const uint32_t CONFINE_CONNECT = SYS_connect;
 static const uint32_t CONFINE_ASK = SECCOMP_RET_USER_NOTIF;
 
 /// Applies a filter, and returns a descriptor at which the kernel asks before each system call for
-/// which that says CONFINE_ASK; EINVAL before Linux 5.0.
+/// which that says CONFINE_ASK; EINVAL before Linux 5.0, EBUSY where another filter asks already.
 static inline int confine_watch_calls(const struct sock_filter *_Nonnull steps, uint16_t count) {
     struct sock_fprog program = {.len = count, .filter = (struct sock_filter *)steps};
-    return (int)syscall(
-        SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // Since Linux 5.19 (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV): a call that was taken is not begun
+    // anew by a signal.
+    int watch = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | 1 << 5, &program);
+    if (watch >= 0 || errno != EINVAL) return watch;
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
 /// Takes the next system call that waits for an answer.
@@ -191,24 +198,38 @@ static inline int confine_is_waiting(int watch, uint64_t call) {
     return ioctl(watch, SECCOMP_IOCTL_NOTIF_ID_VALID, &call);
 }
 
-/// Has the kernel do a call as if nobody had asked.
-static inline int confine_let_go_on(int watch, uint64_t call) {
-    struct seccomp_notif_resp answer = {.id = call, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+/// Has a call return 0, or fail with an errno value.
+static inline int confine_answer(int watch, uint64_t call, int error) {
+    struct seccomp_notif_resp answer = {.id = call, .error = -error};
     return ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/// The type of another process's socket, such as SOCK_STREAM; ENOSYS before Linux 5.6.
-static inline int confine_socket_type(int process, int fd) {
+/// A descriptor for what a descriptor of another process is open for; ENOSYS before Linux 5.6.
+static inline int confine_copy(int process, int fd) {
+    int handle = (int)syscall(434 /* SYS_pidfd_open */, process, 0);
+    if (handle < 0) return -1;
+    int copy = (int)syscall(438 /* SYS_pidfd_getfd */, handle, fd, 0);
+    int error = errno;
+    close(handle);
+    errno = error;
+    return copy;
+}
+
+static inline int confine_socket_type(int fd) {
     int type = -1;
     socklen_t size = sizeof type;
-    int handle = (int)syscall(434 /* SYS_pidfd_open */, process, 0);
-    int copy = handle < 0 ? -1 : (int)syscall(438 /* SYS_pidfd_getfd */, handle, fd, 0);
-    if (copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size) < 0) type = -1;
-    int error = errno;
-    if (copy >= 0) close(copy);
-    if (handle >= 0) close(handle);
-    errno = error;
-    return type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ? -1 : type;
+}
+
+static inline int confine_connect(int fd, const void *_Nonnull address, socklen_t length) {
+    return connect(fd, (const struct sockaddr *)address, length);
+}
+
+/// A descriptor that only names what lies at a path, with `root` as the root of the path and of all
+/// links on the way.
+static inline int confine_name(int root, const char *_Nonnull path) {
+    struct open_how how = {.flags = O_CLOEXEC | 010000000 /* O_PATH */, .resolve = RESOLVE_IN_ROOT};
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
 /// Turns the loopback interface on.

@@ -78,7 +78,7 @@ extension SignalsBefore {
     /// The signal state that programs expect: none is blocked, and a broken pipe ends them.
     ///
     /// This process has another one.
-    static var ofAnyProgram: SignalsBefore {
+    package static var ofAnyProgram: SignalsBefore {
         var (none, pipe) = (sigset_t(), sigset_t())
         // Safety: the calls fill the sets they are given.
         unsafe sigemptyset(&none)

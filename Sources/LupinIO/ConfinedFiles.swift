@@ -36,12 +36,6 @@ extension Confinement {
         for place in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
             try protect(place)
         }
-        for socket in view.unreachable where (try? LocalSocket.open(socket)) != nil {
-            throw ConfinementProblem(
-                step: "the socket \(socket) can be reached",
-                cause: SystemError(code: EISCONN)
-            )
-        }
         try attempt("the working folder \(directory)") { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe chdir(directory) }

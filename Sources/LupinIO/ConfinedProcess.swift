@@ -9,13 +9,11 @@ extension Confinement {
     /// - Parameters:
     ///   - words: The program and its arguments.
     ///   - view: What it sees of the file system.
-    ///   - isWatched: Whether lupin, at the other end of `socket`, is told of its connections.
     ///   - complain: Prints why the command can't be run.
     /// - Returns: Its exit code: 126 or 127 if it can't be run, 128 plus the signal that ended it.
     package static func run(
         _ words: [String],
         seeing view: ViewRequest,
-        isWatched: Bool,
         complain: (String) -> Void
     ) -> Int32 {
         let directory = currentFolder()
@@ -32,7 +30,7 @@ extension Confinement {
         }
         guard first == 0 else {
             // Else lupin would wait at its end as long as this process runs.
-            if isWatched { close(socket) }
+            close(socket)
             return attend(first) { number, _, value in
                 // What lies behind the terminal was continued there, and stays there.
                 let isLent = number == SIGCONT && terminal?.isOurs == true
@@ -53,9 +51,9 @@ extension Confinement {
             // A group of its own: signals to the caller's group would leave the confinement.
             setpgid(0, 0)
             if isInFront { terminal?.bringToFront(getpid()) }
-            begin(words, before, isWatched: isWatched, complain)
+            begin(words, before, complain)
         }
-        if isWatched { close(socket) }
+        close(socket)
         guard command > 0 else { exit(126) }
         exit(
             attend(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
@@ -164,19 +162,19 @@ extension Confinement {
     private static func begin(
         _ words: [String],
         _ before: sigset_t,
-        isWatched: Bool,
         _ complain: (String) -> Void
     ) -> Never {
         do throws(ConfinementProblem) {
-            try disarm(keepingDescriptors: isWatched ? socket + 1 : socket)
+            try disarm()
+            try attempt("the watch on connections") { () throws(SystemError) in
+                guard try !ConnectWatch.begin(tellingAt: socket) else { return }
+                complain("the kernel asks nobody about connections: no unix sockets but pairs")
+            }
         } catch {
             complain(error.message)
             exit(126)
         }
-        if isWatched {
-            ConnectWatch.begin(tellingAt: socket)
-            close(socket)
-        }
+        close(socket)
         var mask = before
         // Safety: the set is only read.
         unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
@@ -190,11 +188,10 @@ extension Confinement {
 
     /// Gives up every privilege, for this process and all that it starts.
     ///
-    /// - Parameter count: How many of the first descriptors stay open.
     /// - Throws: What could not be given up.
-    private static func disarm(keepingDescriptors count: Int32) throws(ConfinementProblem) {
+    private static func disarm() throws(ConfinementProblem) {
         try attempt("descriptors") { () throws(SystemError) in
-            try SystemCall.check { confine_close_from(UInt32(count)) }
+            try SystemCall.check { confine_close_from(UInt32(socket + 1)) }
         }
         try attempt("privileges") { () throws(SystemError) in
             try SystemCall.check { confine_disarm_root() }

@@ -47,7 +47,7 @@ package struct ConfinedSockets {
 
     /// Hands all to lupin and waits until it serves there.
     ///
-    /// Where connections fail, the socket to lupin stays open, for the watch on them.
+    /// The socket to lupin stays open, for the watch on connections.
     /// - Returns: Whether it serves; false if it has ended.
     package func handOver() -> Bool {
         let socket = Confinement.socket
@@ -58,7 +58,6 @@ package struct ConfinedSockets {
         var answer: UInt8 = 0
         // Safety: read fills the one byte it is given.
         let count = SystemCall.value { unsafe Int(read(socket, &answer, 1)) }
-        if isRedirecting { close(socket) }
         proxy.close()
         for listener in redirected { listener.close() }
         return count == 1
@@ -139,10 +138,17 @@ package final class ConfinementSocket {
 
     /// The watch on the command's connections, which begins with the command.
     ///
+    /// - Parameters:
+    ///   - slot: That of `sockets`.
+    ///   - given: Unix sockets outside that the command reaches.
+    ///   - note: Told of connections to other machines.
     /// - Returns: nil where the kernel has none, or if the process ended before.
-    package func watch(slot: ParkingSlot) async -> ConnectWatch? {
-        guard let raw = await receive(slot)?.first else { return nil }
-        return ConnectWatch(owning: Descriptor(owning: raw))
+    package func watch(
+        slot: ParkingSlot,
+        given: Set<ConnectWatch.FileIdentity>,
+        _ note: ConnectWatch.Note?
+    ) async -> ConnectWatch? {
+        await receive(slot).flatMap { ConnectWatch($0, given: given, note) }
     }
 
     /// The descriptors that the process passes next; nil at its end.

@@ -8,13 +8,10 @@ package struct ViewRequest: Sendable {
     let view: ConfinedView
     /// A folder of this run alone, for what the command writes that is dropped.
     let storage: String
-    /// Sockets to which a connection must fail.
-    let unreachable: [String]
 
-    package init(_ view: ConfinedView, storage: String, unreachable: [String]) {
+    package init(_ view: ConfinedView, storage: String) {
         self.view = view
         self.storage = storage
-        self.unreachable = unreachable
     }
 }
 

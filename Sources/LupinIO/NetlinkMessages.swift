@@ -99,17 +99,38 @@ struct NetlinkMessages {
     static func errors(in bytes: ArraySlice<UInt8>) -> [Int32] {
         var codes: [Int32] = []
         var rest = bytes
-        while rest.count >= 20 {
-            let length = Int(number(rest.prefix(4)))
-            guard length >= 16, length <= rest.count else { break }
-            let type = UInt16(truncatingIfNeeded: number(rest.dropFirst(4).prefix(2)))
-            if type == REDIRECT_ANSWER, length >= 20 {
-                codes.append(Int32(bitPattern: number(rest.dropFirst(16).prefix(4))))
-            }
-            rest = rest.dropFirst((length + 3) & ~3)
+        while let message = NetlinkPiece(message: &rest) {
+            guard message.type == REDIRECT_ANSWER, message.content.count >= 4 else { continue }
+            codes.append(Int32(bitPattern: message.number(at: 0)))
         }
         return codes
     }
+}
+
+/// A message of the kernel's, or an attribute in one.
+struct NetlinkPiece {
+    let type: UInt16
+    /// Behind the head.
+    let content: ArraySlice<UInt8>
+
+    /// Takes the next message: behind its head of 16 bytes is a fixed part, then attributes.
+    init?(message rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 16, width: 4) }
+
+    /// Takes the next attribute.
+    init?(attribute rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 4, width: 2) }
+
+    /// A head begins with the length of all and the type; pieces begin at every fourth byte.
+    private init?(_ rest: inout ArraySlice<UInt8>, head: Int, width: Int) {
+        guard rest.count >= head else { return nil }
+        let length = Int(Self.number(rest.prefix(width)))
+        guard length >= head, length <= rest.count else { return nil }
+        type = UInt16(truncatingIfNeeded: Self.number(rest.dropFirst(width).prefix(2)))
+        content = rest.prefix(length).dropFirst(head)
+        rest = rest.dropFirst((length + 3) & ~3)
+    }
+
+    /// The number of four bytes at an offset, in the machine's order.
+    func number(at offset: Int) -> UInt32 { Self.number(content.dropFirst(offset).prefix(4)) }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         let isLittle = UInt16(1).littleEndian == 1

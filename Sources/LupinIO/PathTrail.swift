@@ -44,33 +44,3 @@ package struct PathTrail: Sendable, Equatable {
         path.split(separator: "/").filter { $0 != "." }.reversed()
     }
 }
-
-/// Sockets with a path on this machine.
-package enum PathSockets {
-    private static let tableBytesMax = 16 << 20
-
-    /// The paths of all that are open in this network namespace, as they were bound: relative ones,
-    /// too.
-    package static func bound() -> [String] {
-        let table = ProcessFiles.content(of: "/proc/net/unix", bytesMax: tableBytesMax) ?? []
-        let lines = String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst()
-        // Seven columns, and the path of those that have one; abstract ones begin with "@".
-        return lines.compactMap { line in
-            let columns = line.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: true)
-            return columns.count == 8 && !columns[7].hasPrefix("@") ? String(columns[7]) : nil
-        }
-    }
-
-    /// The working folders of this user's processes, where relative paths may begin.
-    package static func folders() -> [String] {
-        let processes = ProcessFiles.numbers(in: "/proc", countMax: 1 << 16)
-        return Array(Set(processes.compactMap { ProcessFiles.link("/proc/\($0)/cwd") }))
-    }
-
-    /// Whether there is a socket at a path.
-    package static func isOne(_ path: String) -> Bool {
-        var facts = stat()
-        // Safety: lstat fills the struct it is given.
-        return unsafe lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFSOCK
-    }
-}

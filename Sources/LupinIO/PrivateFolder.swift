@@ -12,8 +12,10 @@ package struct PrivateFolder: ~Copyable {
     private let lock: Descriptor?
 
     /// Makes a directory with a random name below `parent`.
-    /// - Throws: The error of mkdtemp(3).
+    /// - Throws: The error of mkdtemp(3); EPERM where another user could put another directory in
+    ///   its place.
     package init(in parent: String) throws(SystemError) {
+        guard ProtectedFile.isClosed(parent) else { throw .unsafeDirectory }
         var name = Array("\(parent)/\(Self.prefix)XXXXXX".utf8CString)
         let code = SystemCall.value {
             // Safety: mkdtemp writes over the X's of the NUL-terminated array, nothing else.
@@ -216,4 +218,9 @@ package enum WholeFile {
             }
         }
     }
+}
+
+extension SystemError {
+    /// A directory is not safe: another user could change what is put there.
+    package static let unsafeDirectory = SystemError(code: EPERM)
 }

@@ -154,11 +154,22 @@ extension ProtectedFile {
         var status = stat()
         // Safety: fstat fills the struct it is given.
         try checked { unsafe fstat(directory.raw, &status) }
+        guard isClosed(status) else { throw .unsafeDirectory }
+        return directory
+    }
+
+    /// Whether no other user may rename what this user puts into a directory; true where there is
+    /// none.
+    static func isClosed(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        return unsafe stat(path, &status) != 0 || isClosed(status)
+    }
+
+    private static func isClosed(_ status: stat) -> Bool {
         let isOurs = status.st_uid == geteuid() || status.st_uid == 0
         // With the sticky bit, as on /tmp, only the owner of a file renames or removes it.
-        let isClosed = status.st_mode & 0o002 == 0 || status.st_mode & S_ISVTX != 0
-        guard isOurs, isClosed else { throw .unsafeDirectory }
-        return directory
+        return isOurs && (status.st_mode & 0o002 == 0 || status.st_mode & S_ISVTX != 0)
     }
 
     /// Makes a directory for this user alone, and its parents; the path's length bounds the depth.

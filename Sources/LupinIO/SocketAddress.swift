@@ -65,6 +65,17 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
+    /// An address as programs give it to the kernel; nil for other families than IP.
+    init?(kernelForm bytes: [UInt8]) {
+        var storage = sockaddr_storage()
+        let count = min(bytes.count, MemoryLayout<sockaddr_storage>.size)
+        // Safety: the storage has room for `count` bytes.
+        unsafe withUnsafeMutableBytes(of: &storage) { room in
+            unsafe room.copyBytes(from: bytes.prefix(count))
+        }
+        self.init(storage)
+    }
+
     package static func local(of descriptor: Int32) -> SocketAddress? {
         var storage = sockaddr_storage()
         // Safety: getsockname fills the storage it is given.

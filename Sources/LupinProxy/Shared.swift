@@ -30,7 +30,8 @@ import Synchronization
 /// `SharedDropping` and `NodeHealth` (the part that machines share, and which servers are left
 /// alone), `TelemetryDesk` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
 /// in lupin's own diagnostics), `FalseNames` and `Redirected` (the names that a confined command
-/// asked for, and who connected past the proxy).
+/// asked for, and who connected past the proxy), `ConnectWatch` with `BoundSockets` (the
+/// connections of a confined command, which threads of their own make).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger

@@ -24,10 +24,7 @@ struct ChildConfinement: Sendable {
         let socket = try ConfinementSocket()
         for folder in plan.missing + [profile(files)] { try WholeFile.makeDirectories(folder) }
         // In no argument: the command sees those, and what is absent has no name for it.
-        let lines =
-            places(files, storage).map(\.text)
-            + plan.unreachable.map { ConfinedCommand.socketPrefix + $0 }
-        let text = lines.joined(separator: "\0")
+        let text = places(files, storage).map(\.text).joined(separator: "\0")
         try WholeFile.write(Array(text.utf8), to: ConfinedCommand.places(in: storage))
         let words = [launch.program] + launch.arguments
         launch.program = "/proc/self/exe"
@@ -100,11 +97,7 @@ struct ConfinedCommand: ParsableCommand {
     @Argument(parsing: .captureForPassthrough)
     var command: [String]
 
-    /// Before the path of a socket to which a connection must fail.
-    static let socketPrefix = "unreachable:"
-
-    /// The file with the places of the view, each as ``ViewedPlace/text``, and sockets that must
-    /// not be reached, with NUL between.
+    /// The file with the places of the view, each as ``ViewedPlace/text``, with NUL between.
     static func places(in storage: String) -> String { "\(storage)/places" }
 
     func run() throws {
@@ -113,10 +106,9 @@ struct ConfinedCommand: ParsableCommand {
         let lines = (WholeFile.content(of: Self.places(in: storage)) ?? []).split(separator: 0)
             .map { String(decoding: $0, as: UTF8.self) }
         let places = lines.compactMap { ViewedPlace($0) }
-        let unreachable = lines.filter { $0.hasPrefix(Self.socketPrefix) }
-            .map { String($0.dropFirst(Self.socketPrefix.count)) }
-        guard !words.isEmpty, !places.isEmpty, places.count + unreachable.count == lines.count
-        else { throw ExitCode.failure }
+        guard !words.isEmpty, !places.isEmpty, places.count == lines.count else {
+            throw ExitCode.failure
+        }
         let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
             sockets = try Confinement.enter(isRedirecting: !noRedirect)
@@ -129,12 +121,7 @@ struct ConfinedCommand: ParsableCommand {
         throw ExitCode(
             Confinement.run(
                 words,
-                seeing: ViewRequest(
-                    ConfinedView(places),
-                    storage: storage,
-                    unreachable: unreachable
-                ),
-                isWatched: !sockets.isRedirecting
+                seeing: ViewRequest(ConfinedView(places), storage: storage)
             ) { StandardError.print("lupin: error: \($0)") }
         )
     }

@@ -129,7 +129,11 @@ struct ChildRun: Sendable {
         do throws(SystemError) {
             folder = try makeFolder()
         } catch {
-            return failure("cannot make a temporary directory: \(error.message)")
+            let place = UserFolder.temporary(environment)
+            let reason =
+                error == .unsafeDirectory
+                ? "\(place) is another user's, or open for all to write" : error.message
+            return failure("cannot make a temporary directory: \(reason)")
         }
         // What a confined command writes that is dropped.
         let storage = "\(folder.path)/storage"
@@ -193,9 +197,7 @@ struct ChildRun: Sendable {
             )
             let service = ConfinedService(proxy, clients, sockets.names, on: loop)
             confined.answer()
-            if !sockets.isRedirecting, let watch = await confined.watch(slot: slot) {
-                service.watch(watch)
-            }
+            await service.watch(confined, given: confinement?.plan.givenSockets ?? [], slot: slot)
             return service
         } catch let problem as PassedSocketProblem {
             _ = failure(problem.message)

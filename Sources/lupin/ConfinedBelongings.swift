@@ -10,8 +10,6 @@ struct ConfinedBelongings {
     private(set) var lasting: Set<Belonging> = []
     /// Where one looks for files without being told; they need not be there.
     let folders: [String]
-    /// The sockets of those that run, and where one may listen.
-    private(set) var sockets: [String]
 
     /// - Parameters:
     ///   - configuration: That of the command's proxy, with `admin` as it is written.
@@ -28,6 +26,7 @@ struct ConfinedBelongings {
         all += SiblingFolder.ofThisUser.map { Belonging(.kept, $0) }
         // Where one would listen, and would read its rules, without any variable or file.
         all += Configuration.defaults.belongings(environment).filter { $0.kind == .socket }
+        let sockets: [String]
         do throws(SystemError) {
             sockets = try SiblingFolder.all()
         } catch {
@@ -61,6 +60,5 @@ struct ConfinedBelongings {
                 )
             }
         }
-        sockets += all.filter { $0.kind == .socket }.map(\.path)
     }
 }

@@ -43,8 +43,6 @@ struct ConfinedPlan: Sendable {
 
     private(set) var view = ConfinedView()
     private(set) var reasons: [String: Reason] = [:]
-    /// Sockets of lupin to which a connection must fail.
-    private(set) var unreachable: [String] = []
     /// Folders of lupin's own that must be made first, since only what is there can be covered.
     private(set) var missing: [String] = []
     /// What the user may wonder about.
@@ -77,7 +75,6 @@ struct ConfinedPlan: Sendable {
         var written = configuration
         written.settings.admin = admin
         let own = try ConfinedBelongings(written, environment)
-        unreachable = own.sockets
         let trails = (own.all + gifts.records.map { Belonging(.served, $0) })
             .map { ($0, PathTrail($0.path, from: "/")) }
         // What is added first stays.
@@ -89,10 +86,8 @@ struct ConfinedPlan: Sendable {
         try give(gifts)
         addTemporary()
         addHomes(gifts.home)
+        if gifts.home == .readOnly { addCaches() }
         addSystem()
-        for path in ConfinedDoors.all(environment) where isReached(path, gifts) {
-            add(.absent, path, .socket)
-        }
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
             view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
@@ -111,6 +106,12 @@ struct ConfinedPlan: Sendable {
         case .absent, .dotless, .emptied, .fresh: true
         case .writable, .shown, .dropped, nil: false
         }
+    }
+
+    /// The unix sockets that are given, each by its own path: who shows a folder hardly means the
+    /// programs that listen in it.
+    var givenSockets: Set<ConnectWatch.FileIdentity> {
+        Set(shown.map(target).compactMap(ConnectWatch.FileIdentity.init(ofSocket:)))
     }
 
     private mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
@@ -227,6 +228,26 @@ struct ConfinedPlan: Sendable {
         }
     }
 
+    /// Folders of caches that variables name.
+    private mutating func addCaches() {
+        if let all = cache("XDG_CACHE_HOME", "") { add(.fresh, all, .cache) }
+        for (name, below) in HomeTable.droppedByVariable {
+            if let folder = cache(name, below) { add(.dropped, folder, .cache) }
+        }
+    }
+
+    private func cache(_ variable: String, _ below: String) -> String? {
+        guard let value = environment[variable], value.hasPrefix("/"),
+            let folder = PublicFile.target(of: below.isEmpty ? value : "\(value)/\(below)"),
+            folder != "/", !homes.contains(where: { PlacePath.isWithin($0, folder) })
+        else { return nil }
+        switch view.mark(of: folder) {
+        case nil, .dotless, .shown: return folder
+        // Given, new, or not to be seen.
+        case .writable, .dropped, .fresh, .emptied, .absent: return nil
+        }
+    }
+
     private mutating func addHomes(_ mode: HomeMode) {
         for home in homes {
             for path in HomeTable.examined.map({ "\(home)/\($0)" }) where mode == .readOnly {
@@ -291,19 +312,6 @@ struct ConfinedPlan: Sendable {
         let keys = PublicFile.names(in: "/etc/ssh").filter { $0.hasSuffix("_key") }
         for path in Self.roots + keys.map({ "/etc/ssh/\($0)" }) {
             if let target = PublicFile.target(of: path) { add(.absent, target, .others) }
-        }
-    }
-
-    /// Whether a socket could be connected to.
-    private func isReached(_ path: String, _ gifts: ConfinedGifts) -> Bool {
-        // Who shows a folder hardly means the programs that listen in it.
-        if Self.isMadeAnew(path) || gifts.shown.contains(where: { path == target($0) }) {
-            return false
-        }
-        return switch view.mark(of: path) {
-        case nil, .writable, .shown: true
-        // A socket is none any more behind the file system that keeps changes apart.
-        case .dropped, .fresh, .emptied, .dotless, .absent: false
         }
     }
 

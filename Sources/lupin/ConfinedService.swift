@@ -23,6 +23,7 @@ final class ConfinedService {
     private let redirected: Redirected
     private let loop: EventLoop
     private var slots: [ParkingSlot] = []
+    private var watch: ConnectWatch?
 
     /// Begins to answer questions for names; the proxy serves already.
     init(
@@ -41,15 +42,18 @@ final class ConfinedService {
         }
     }
 
-    /// Notes which connections the command begins, where they fail.
-    func watch(_ connections: ConnectWatch) {
+    /// Makes the connections of the command, which reaches the unix sockets in `given` outside, and
+    /// notes those to other machines where they fail.
+    func watch(
+        _ command: ConfinementSocket,
+        given: Set<ConnectWatch.FileIdentity>,
+        slot: ParkingSlot
+    ) async {
         let redirected = redirected
-        // Without answers of lupin the kernel refuses all connections.
-        begin { slot in
-            try? await connections.serve(slot: slot) { program, target in
-                redirected.note(program, redirected.target(of: target))
-            }
-        }
+        let note: ConnectWatch.Note = { redirected.note($0, redirected.target(of: $1)) }
+        // Where none fails, all are noted as they arrive.
+        let isNoted = redirected.addresses.isEmpty
+        watch = await command.watch(slot: slot, given: given, isNoted ? note : nil)
     }
 
     private func begin(_ work: @escaping (ParkingSlot) async -> Void) {

@@ -43,9 +43,17 @@ struct ConfinedVariables {
         "WEZTERM_UNIX_SOCKET", "ZELLIJ", "ZELLIJ_SESSION_NAME",
     ]
 
+    /// The paths in a variable, in any spelling: `/a`, `unix:///a`, `unix:guid=x,path=/a;unix:…`,
+    /// `/a:1:1`.
+    private static func paths(in value: String) -> [String] {
+        let ends: Set<Character> = [",", ";", ":", " ", "=", "\"", "'", "\n", "\t"]
+        let pieces = value.split { ends.contains($0) }.filter { $0.hasPrefix("/") }
+        return (value.hasPrefix("/") ? [value] : []) + pieces.map(String.init)
+    }
+
     private func namesSocket(_ name: String, _ value: String) -> Bool {
         if value.isEmpty { return false }
-        let paths = ConfinedDoors.paths(in: value)
+        let paths = Self.paths(in: value)
         if paths.contains(where: shown.contains) { return false }
         if Self.doors.contains(name) { return true }
         let lower = value.lowercased()
@@ -56,7 +64,7 @@ struct ConfinedVariables {
             guard let target = PublicFile.target(of: path) else {
                 return runtime.contains { path.hasPrefix("\($0)/") }
             }
-            return PathSockets.isOne(target)
+            return ConnectWatch.FileIdentity(ofSocket: target) != nil
         }
     }
 }

@@ -24,7 +24,8 @@ struct EnvCommand: ParsableCommand {
 
             It does not set all_proxy, because tools would send ftp and other protocols through \
             it. It adds localhost, 127.0.0.1 and ::1 to your no_proxy, except those that a rule \
-            names. --unset removes the variables as a whole, your own values too.
+            names. --unset removes the variables as a whole, your own values too; those that --ca \
+            sets only with --ca.
             """
     )
 

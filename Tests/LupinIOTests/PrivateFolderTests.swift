@@ -21,6 +21,23 @@ struct PrivateFolderTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `none is made where another user could put one in its place`() throws {
+        let place = try PrivateFolder(in: parent)
+        for (mode, isSafe) in [(0o777, false), (0o1777, true), (0o707, false), (0o770, true)] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: mode],
+                ofItemAtPath: place.path
+            )
+            if isSafe {
+                #expect(throws: Never.self) { _ = try PrivateFolder(in: place.path) }
+            } else {
+                #expect(throws: SystemError.unsafeDirectory) {
+                    _ = try PrivateFolder(in: place.path)
+                }
+            }
+        }
+    }
+
     @Test func `what a killed process left is removed, and nothing else`() throws {
         let place = try PrivateFolder(in: parent)
         let used = try PrivateFolder(in: place.path)

@@ -133,7 +133,10 @@ package struct RequestPreview: Sendable {
                     + words.joined(separator: ", ")
             )
         }
-        if plan.scrubs { notes.append("credentials are masked in responses") }
+        if plan.scrubs {
+            let when = plan.scrubsForStandIns ? ", where lupin exec runs the command" : ""
+            notes.append("credentials are masked in responses\(when)")
+        }
         if plan.readsResponses {
             notes.append("Accept-Encoding has only codings that lupin can undo")
         }

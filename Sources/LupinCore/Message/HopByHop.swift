@@ -59,7 +59,8 @@ package enum HopByHop {
         for i in fields.lines.indices.reversed() {
             let line = fields.lines[i]
             let name = fields.text(line.name).lowercased()
-            if name.hasPrefix("lupin-") {
+            // Programs behind a gateway interface (CGI) get both characters as one.
+            if name.hasPrefix("lupin-") || name.hasPrefix("lupin_") {
                 fields.lines.remove(at: i)
             } else if line.known == .proxyStatus || name == "cache-status" {
                 fields.removeMembers(called: "lupin", ofLine: i)

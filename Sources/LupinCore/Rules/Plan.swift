@@ -22,6 +22,8 @@ package final class Plan: Sendable {
     package let standInPlaces: [String: StandInPlaces]
     /// Whether their secrets are masked in responses.
     package let scrubs: Bool
+    /// Whether they are only because a stand-in may become a credential.
+    package let scrubsForStandIns: Bool
     /// What the rules attach, whatever the target is; see ``Attachments``.
     package let attachments: [Attached]
     /// Whether some of it is for the owner's requests only.
@@ -126,7 +128,7 @@ package final class Plan: Sendable {
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         (standIns, standInPlaces) = Self.standIns(of: acting)
-        scrubs = acting.last { $0.scrub != nil }?.scrub ?? set.mayExchange(standIns)
+        (scrubs, scrubsForStandIns) = Self.scrubbing(acting, set.mayExchange(standIns))
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         crossSite = acting.last { $0.crossSite != nil }?.crossSite ?? .none
@@ -178,6 +180,12 @@ package final class Plan: Sendable {
     private static func owns(_ rule: Rule) -> Bool {
         RuleKey.allAttachments(of: [rule]).contains { $0.gate == .owner }
             || (rule.clientCertificate ?? nil) != nil
+    }
+
+    /// Whether responses are scrubbed, and whether that is only for stand-ins.
+    private static func scrubbing(_ rules: [Rule], _ mayExchange: Bool) -> (Bool, Bool) {
+        if let written = rules.last(where: { $0.scrub != nil })?.scrub { return (written, false) }
+        return (mayExchange, mayExchange)
     }
 
     private static func standIns(

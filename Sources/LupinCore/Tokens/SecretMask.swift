@@ -7,6 +7,9 @@
 package struct SecretMask: Sendable {
     /// How much of one run of base64 is looked at before it is masked to its end.
     private static let runBytesMax = 64 << 10
+    /// A beginning of a secret at the end of a text, where it was cut, is masked from so many bytes
+    /// on: fewer stand in ordinary texts, too.
+    private static let beginningBytesMin = 8
     /// In the place of every byte.
     private static let mark = UInt8(ascii: "*")
 
@@ -59,7 +62,7 @@ package struct SecretMask: Sendable {
         }
         held.append(copying: bytes.extracting(start..<bytes.count))
         if held.isEmpty { return }
-        let hits = matcher.find(in: held.span)
+        let hits = matcher.find(in: held.span) + (isLast ? cutHits : [])
         var cut = isLast ? held.count : certainCount
         if !isLast {
             // The latest first: one that moves the cut may lay another across it.
@@ -79,6 +82,13 @@ package struct SecretMask: Sendable {
         for hit in hits where hit.range.upperBound <= cut { text.mask(hit.range) }
         output += text
         held.removeFirst(cut)
+    }
+
+    /// What secrets begin with at the end of the held bytes.
+    private var cutHits: [SecretMatcher.Hit] {
+        matcher.find(in: held.span, endsOpen: true).filter { hit in
+            hit.range.upperBound == held.count && hit.range.count >= Self.beginningBytesMin
+        }
     }
 
     /// How many of the held bytes no secret can go on behind.

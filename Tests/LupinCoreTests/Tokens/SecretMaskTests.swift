@@ -66,11 +66,25 @@ struct SecretMaskTests {
         #expect(Array(output.suffix(5)) == Array(" AAAA".utf8))
     }
 
+    /// Eight bytes of the secret; fewer stand in ordinary texts, too.
+    @Test(arguments: [1, 3, 4096])
+    func `a secret that is cut by the end of a text is masked`(pieces: Int) {
+        for count in 8..<Self.secret.utf8.count {
+            let cut = String(Self.secret.prefix(count))
+            #expect(masked("x: \(cut)", pieces: pieces, [Self.secret]) == "x: \(stars(cut))")
+        }
+        for text in ["x: s3cr&t/", "x: s3cr&t/value and more", "s3cr%26"] {
+            #expect(masked(text, pieces: pieces, [Self.secret]) == text)
+        }
+        let coded = "s3cr%26t%2Fvalue-012"
+        #expect(masked(coded, pieces: pieces, [Self.secret]) == stars(coded))
+    }
+
     @Test func `of several secrets each is masked`() {
-        let text = "first-secret second-secret first-secre"
+        let text = "first-secret second-secret first-secre."
         #expect(
             masked(text, pieces: 3, ["first-secret", "second-secret", "short"])
-                == "************ ************* first-secre"
+                == "************ ************* first-secre."
         )
     }
 

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import LupinIO
 import LupinTestKit
+import Synchronization
 import Testing
 
 /// A `redis-server` that keeps nothing; ended with the object.
@@ -15,7 +16,7 @@ final class RedisServer: Sendable {
 
     let folder: Folder
     let port: ReservedPort?
-    private let process: Int32
+    private let process: Mutex<ChildProcess>
 
     /// A server with these arguments, on `path` unless there is a `port`.
     init(_ arguments: [String] = [], port: ReservedPort? = nil) throws {
@@ -27,54 +28,68 @@ final class RedisServer: Sendable {
             "--save", "", "--appendonly", "no", "--dir", folder.path, "--bind", "127.0.0.1",
             "--port", String(port?.number ?? 0), "--unixsocket", folder.path + "/redis",
         ]
-        process = try Self.start([name] + usual + arguments, log: folder.path + "/redis.log")
+        var launch = ChildLaunch(name, usual + arguments, environment: ["PATH=/usr/bin:/bin"])
+        launch.outputFile = folder.path + "/redis.log"
+        process = Mutex(try ChildProcess(launch, signals: .ofAnyProgram))
         try waitUntilReady()
     }
 
-    deinit {
-        kill(process, SIGKILL)
-        waitpid(process, nil, 0)
-    }
-
-    private static func start(_ words: [String], log: String) throws -> Int32 {
-        let command = Process()
-        command.executableURL = URL(fileURLWithPath: words[0])
-        command.arguments = Array(words.dropFirst())
-        _ = FileManager.default.createFile(atPath: log, contents: nil)
-        command.standardOutput = FileHandle(forWritingAtPath: log)
-        command.standardError = FileHandle.nullDevice
-        try command.run()
-        return command.processIdentifier
-    }
+    deinit { end() }
 
     private func waitUntilReady() throws {
-        try eventually("the server answers") { (try? ask("PING").isEmpty) == false }
+        do {
+            try eventually("the server answers") { (try? ask("PING").isEmpty) == false }
+        } catch {
+            let state = process.withLock { $0.state() }
+            let log = (try? String(contentsOfFile: folder.path + "/redis.log", encoding: .utf8))
+            throw SocketFailure("the server is \(state), \(error): \(log ?? "no log")")
+        }
     }
 
     /// Its socket.
     var path: String { folder.path + "/redis" }
     var url: String { "unix://\(path)" }
 
-    func pause() { kill(process, SIGSTOP) }
-    func goOn() { kill(process, SIGCONT) }
+    func pause() { send(SIGSTOP) }
+    func goOn() { send(SIGCONT) }
     func end() {
-        kill(process, SIGKILL)
-        waitpid(process, nil, 0)
+        send(SIGKILL)
+        try? eventually("the server ends") {
+            guard case .ended = process.withLock({ $0.state() }) else { return false }
+            return true
+        }
     }
 
-    /// What redis-cli prints for a command.
+    private func send(_ signal: Int32) { process.withLock { $0.send(signal: signal) } }
+
+    /// Its answer to a command: the lines of a list, or an error's text.
     @discardableResult
-    func ask(_ words: String...) throws -> String {
-        let command = Process()
-        let output = Pipe()
-        command.executableURL = URL(fileURLWithPath: "/usr/bin/redis-cli")
-        command.arguments = ["-s", path, "--raw"] + words
-        command.standardOutput = output
-        command.standardError = FileHandle.nullDevice
-        try command.run()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        command.waitUntilExit()
-        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    func ask(_ words: String..., password: String? = nil) throws -> String {
+        let connection = try PlainSocket.connect(toPath: path)
+        defer { connection.close() }
+        let stream = MessageStream(connection)
+        for command in [password.map { ["AUTH", $0] }, words].compactMap(\.self) {
+            let text = command.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
+            try connection.send("*\(command.count)\r\n\(text)")
+        }
+        if password != nil { _ = try Self.answer(stream) }
+        return try Self.answer(stream)
+    }
+
+    /// One value of the protocol (RESP2).
+    private static func answer(_ stream: MessageStream) throws -> String {
+        let line = try stream.line()
+        let rest = String(line.dropFirst())
+        switch line.first {
+        case "$":
+            guard let count = Int(rest), count >= 0 else { return "" }
+            let bytes = try stream.bytes(count + 2)
+            return String(decoding: bytes.dropLast(2), as: UTF8.self)
+        case "*":
+            let count = max(Int(rest) ?? 0, 0)
+            return try (0..<count).map { _ in try answer(stream) }.joined(separator: "\n")
+        default: return rest
+        }
     }
 
     /// The keys that end with `suffix`.

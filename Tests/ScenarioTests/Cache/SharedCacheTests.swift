@@ -229,7 +229,7 @@ struct SharedCacheTests {
         let url = "unix://:let%20me%20in%2Fnow@\(place)"
         _ = try await ask(rules(url), counted.origin)
         try eventually("it is stored") {
-            let keys = try? server.ask("-a", "let me in/now", "KEYS", "*:e")
+            let keys = try? server.ask("KEYS", "*:e", password: "let me in/now")
             return keys?.contains(":e") == true
         }
         #expect(try await ask(rules(url), counted.origin).isShared)

@@ -184,6 +184,41 @@ struct ConfinementTests {
         #expect(try Lupin.run("exec", "--hide", "/", "--", "true").code == 64)
     }
 
+    @Test func `caches that variables name are used, and stay as they are`() throws {
+        let home = try Folder()
+        for name in ["work", "tools/pip", "tools/go/pkg", "tools/go/src", "tools/all/mozilla"] {
+            try WholeFile.makeDirectories("\(home.path)/\(name)")
+            try WholeFile.write(Array("old".utf8), to: "\(home.path)/\(name)/file")
+        }
+        let script = """
+            cd ~/tools; for f in pip go/pkg go/src all all/mozilla; do
+              cat $f/file; echo new 2>/dev/null > $f/file; echo " $f $(cat $f/file)"
+            done 2>/dev/null
+            """
+        let result = try Lupin.run(
+            ["exec", "--confine", "--log", "/dev/null", "--", "sh", "-c", script],
+            environment: [
+                "HOME": home.path, "PATH": "/usr/bin:/bin",
+                "PIP_CACHE_DIR": "\(home.path)/tools/pip",
+                "GOPATH": "\(home.path)/tools/go", "XDG_CACHE_HOME": "\(home.path)/tools/all",
+                "UV_CACHE_DIR": "/", "GOCACHE": "off",
+            ],
+            in: "\(home.path)/work"
+        )
+        #expect(
+            result.output
+                == "old pip new\nold go/pkg new\nold go/src old\n all new\n all/mozilla \n",
+            "\(result.errors)"
+        )
+        for name in ["pip", "go/pkg", "all/mozilla"] {
+            let text = try String(
+                contentsOfFile: "\(home.path)/tools/\(name)/file",
+                encoding: .utf8
+            )
+            #expect(text == "old")
+        }
+    }
+
     @Test func `in a home that is shared nothing takes the place of lupin's own folders`() throws {
         let home = try Folder()
         let work = "\(home.path)/work"
