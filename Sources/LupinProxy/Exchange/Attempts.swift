@@ -184,9 +184,9 @@ extension Exchange {
         } else {
             adapted = try await adaptInTurn(for: next.target)
         }
-        try await editUpload()
-        if let editedUpload, editedUpload.isChanged {
-            adapted = adapted.withEditedBody(isPlain: editedUpload.isPlain)
+        try await holdUpload(for: adapted)
+        if let heldUpload, heldUpload.isChanged {
+            adapted = adapted.withEditedBody(isPlain: heldUpload.isPlain)
         }
         if let conditions = caching?.conditions, !hasMoved {
             adapted = adapted.with(conditions)
