@@ -5,7 +5,7 @@ import LupinCore
 extension DecodingContext {
     private static let oauth2Keys = [
         "grant", "url", "client", "scope", "params", "refresh_token", "store",
-        "share",
+        "share", "encoding", "retry",
     ]
 
     /// The decoded keys; nil when a key is absent or has a problem.
@@ -18,6 +18,8 @@ extension DecodingContext {
         var refreshToken: SecretText?
         var store: String?
         var isShared: Bool? = false
+        var encoding: OAuth2Source.Encoding? = .form
+        var retries: Int? = 2
         var isBroken = false
     }
 
@@ -56,6 +58,8 @@ extension DecodingContext {
         source.refreshToken = parts.refreshToken
         source.store = parts.store
         source.isShared = parts.isShared ?? false
+        source.encoding = parts.encoding ?? .form
+        source.retries = parts.retries ?? 2
         return source
     }
 
@@ -86,6 +90,10 @@ extension DecodingContext {
         case "share":
             set(\.isShared, boolean(node))
             if parts.isShared == true { sharedTokens.append(entry) }
+        case "encoding":
+            let words = OAuth2Source.Encoding.allCases.map(\.rawValue)
+            set(\.encoding, word(node, words).flatMap(OAuth2Source.Encoding.init))
+        case "retry": set(\.retries, number(node, in: 0...10, what: "retry"))
         default:
             unknownKey(entry, in: "oauth2", known: DecodingContext.oauth2Keys)
             parts.isBroken = true
@@ -231,9 +239,12 @@ extension DecodingContext {
                 isComplete = false
                 return nil
             }
+            if entry.value.scalarText == "${token}" {
+                return OAuth2Source.Parameter(name: entry.key, value: .accessToken)
+            }
             let value = secretText(entry.value, "a value", isSecret: false, mayBeEmpty: true)
             if value == nil { isComplete = false }
-            return value.map { OAuth2Source.Parameter(name: entry.key, value: $0) }
+            return value.map { OAuth2Source.Parameter(name: entry.key, value: .text($0)) }
         }
         return isComplete ? parameters : nil
     }

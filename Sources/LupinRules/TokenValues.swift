@@ -364,7 +364,7 @@ extension DecodingContext {
             switch entry.key {
             case "before":
                 set(&settings.before, time(entry, in: 0...day, or: "auto", example: "30s"))
-            case "on": set(&settings.on, statuses(entry.value))
+            case "on": set(&settings.on, refusals(entry.value))
             case "window":
                 set(&settings.window, time(entry, in: 1000...day, or: "none", example: "30s"))
             case "max": set(&settings.max, number(entry.value, in: 1...100, what: "max"))
@@ -374,12 +374,30 @@ extension DecodingContext {
         return isComplete ? settings : nil
     }
 
-    private func statuses(_ node: YAMLNode) -> [UInt16]? {
-        let statuses = all(node) { number($0, in: 400...599, what: "status") }
-        return statuses?.reduce(into: []) { result, status in
-            let value = UInt16(truncatingIfNeeded: status)
-            if !result.contains(value) { result.append(value) }
+    /// Decodes the responses that refuse a credential: statuses, or maps of conditions.
+    private func refusals(_ node: YAMLNode) -> [ValidationPolicy]? {
+        all(node) { refusal($0) }?.reduce(into: []) { result, policy in
+            if !result.contains(policy) { result.append(policy) }
         }
+    }
+
+    private func refusal(_ node: YAMLNode) -> ValidationPolicy? {
+        guard case .map = node.content else {
+            return number(node, in: 400...599, what: "status").map {
+                ValidationPolicy(status: UInt16(truncatingIfNeeded: $0))
+            }
+        }
+        guard let policy = responseCondition(node) else { return nil }
+        // A success that nothing else tells from others would be refreshed for ever.
+        if policy.headers.isEmpty, policy.json.isEmpty,
+            (200...399).contains(where: { status in
+                policy.status?.contains(status) ?? true
+            })
+        {
+            let message = "a status below 400 alone does not say that a credential was refused"
+            return refuse(.range, message, at: node, hint: "add header or json")
+        }
+        return policy
     }
 
     // MARK: Small values

@@ -10,6 +10,11 @@ extension DecodingContext {
         ValidationDecoder(context: self).policy(node)
     }
 
+    /// Decodes a map of conditions on a response; returns nil after reporting a problem.
+    func responseCondition(_ node: YAMLNode) -> ValidationPolicy? {
+        ValidationDecoder(context: self, key: "on", keys: ["status", "header", "json"]).policy(node)
+    }
+
     /// Decodes a status or a range of them.
     func statusRange(
         _ node: YAMLNode,
@@ -29,17 +34,18 @@ extension DecodingContext {
 }
 
 private struct ValidationDecoder {
-    private static let keys = ["status", "content_type", "header", "size", "json", "then"]
     /// Each of them is searched in every body.
     private static let jsonDemandsMax = 32
     private static let statuses = 100...599
 
     let context: DecodingContext
+    var key = "validate"
+    var keys = ["status", "content_type", "header", "size", "json", "then"]
 
     func policy(_ node: YAMLNode) -> ValidationPolicy? {
         guard case .map(let entries) = node.content else { return named(node) }
         guard !entries.isEmpty else {
-            let message = "\"validate\" demands nothing"
+            let message = "\"\(key)\" demands nothing"
             return context.refuse(.range, message, at: node, hint: Self.hint)
         }
         var policy = ValidationPolicy()
@@ -47,7 +53,7 @@ private struct ValidationDecoder {
         for entry in entries where !decode(entry, into: &policy) { isComplete = false }
         guard isComplete else { return nil }
         if policy.isEmpty, let entry = entries.first {
-            let message = "\"validate\" demands nothing"
+            let message = "\"\(key)\" demands nothing"
             return context.refuse(.range, message, at: entry, hint: Self.hint)
         }
         return policy
@@ -67,16 +73,17 @@ private struct ValidationDecoder {
     /// Decodes a key; returns false after reporting a problem.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout ValidationPolicy) -> Bool {
         let node = entry.value
+        guard keys.contains(entry.key) else {
+            context.unknownKey(entry, in: key, known: keys)
+            return false
+        }
         switch entry.key {
         case "status": return set(&policy.status, statuses(node))
         case "content_type": return set(&policy.contentType, contentType(node))
         case "size": return set(&policy.size, size(node))
         case "header": return set(&policy.headers, headers(node))
         case "json": return set(&policy.json, json(node))
-        case "then": return set(&policy.action, action(node))
-        default:
-            context.unknownKey(entry, in: "validate", known: Self.keys)
-            return false
+        default: return set(&policy.action, action(node))
         }
     }
 

@@ -135,8 +135,8 @@ struct TokenDecoderTests {
         )
         source.scope = "read write admin"
         source.parameters = [
-            .init(name: "audience", value: SecretText("https://api.example")),
-            .init(name: "key", value: SecretText("env-secret")),
+            .init(name: "audience", value: .text(SecretText("https://api.example"))),
+            .init(name: "key", value: .text(SecretText("env-secret"))),
         ]
         #expect(partner.source == .oauth2(source))
     }
@@ -184,6 +184,37 @@ struct TokenDecoderTests {
         #expect(tokenSection("").definitions == [])
     }
 
+    @Test func `what refuses a credential may be a status, a field or a value`() throws {
+        let definition = try tokenDefinition(
+            """
+            a:
+              bearer: tttttt
+              refresh:
+                on: [403, {status: 401, header: {WWW-Authenticate: /expired/}}, {json: {/code: 1}}]
+            """
+        )
+        let on = definition.refresh.on
+        #expect(on.map { $0.status?.text } == ["403", "401", nil])
+        #expect(on.map(\.headers.count) == [0, 1, 0])
+        #expect(on.map(\.needsBody) == [false, false, true])
+        #expect([200, 401, 404].map(definition.refresh.minds) == [true, true, true])
+    }
+
+    @Test func `a request for a token may be JSON, and sent more often or not again`() throws {
+        let more = ", encoding: json, retry: 0, params: {old: \"${token}\"}}}"
+        let text =
+            "a: {oauth2: {grant: client_credentials, url: \"https://id.dev/t\", client: {id: x}"
+        guard case .oauth2(let source) = try tokenDefinition(text + more).source,
+            case .oauth2(let usual) = try tokenDefinition(text + "}}").source
+        else {
+            Issue.record("no oauth2")
+            return
+        }
+        #expect(source.encoding == .json && source.retries == 0)
+        #expect(source.parameters == [.init(name: "old", value: .accessToken)])
+        #expect(usual.encoding == .form && usual.retries == 2)
+    }
+
     @Test func `every default can be written another way`() throws {
         let definition = try tokenDefinition(
             """
@@ -202,7 +233,7 @@ struct TokenDecoderTests {
         #expect(definition.plainHTTP)
         #expect(definition.onMissing == .send)
         #expect(definition.refresh.before == .seconds(30))
-        #expect(definition.refresh.on == [401, 403])
+        #expect(definition.refresh.on == [.init(status: 401), .init(status: 403)])
         #expect(definition.refresh.window == nil)
         #expect(definition.refresh.max == 9)
         #expect(!definition.refresh.replay)

@@ -11,6 +11,8 @@ package struct CachePreview: Sendable {
         case authorization
         /// The client's Cookie: its user is not known.
         case cookie
+        /// The content of a QUERY.
+        case content
         /// A credential that lupin attaches, such as `token github`.
         case injected(String)
 
@@ -19,6 +21,7 @@ package struct CachePreview: Sendable {
             case .user(let name): name.map { "user \($0)" } ?? "user"
             case .authorization: "authorization"
             case .cookie: "cookie"
+            case .content: "content"
             case .injected(let what): what
             }
         }
@@ -57,7 +60,7 @@ package struct CachePreview: Sendable {
     ) {
         self.policy = policy
         method = head.method
-        asked = CacheRequest(head, hasContent: hasContent)
+        asked = CacheRequest(head, hasContent: hasContent, isKeyed: true)
         bypass = asked.bypass
         let hasAuthorization = head.fields.first(.authorization) != nil
         isAuthenticated = hasAuthorization || attachments.storing >= .asAuthenticated
@@ -70,7 +73,7 @@ package struct CachePreview: Sendable {
                 case .authorization: .authorization
                 case .cookie: .cookie
                 }
-            } + attachments.texts.map { .injected($0) }
+            } + (method == .query ? [.content] : []) + attachments.texts.map { .injected($0) }
         guard method != .purge else {
             lines = purgeLines
             return
@@ -95,6 +98,7 @@ package struct CachePreview: Sendable {
             case .user: nil
             case .authorization: "its Authorization"
             case .cookie: "its Cookie, since its user is not known"
+            case .content: "its content, if that is no longer than replay_body"
             case .injected(let what): what
             }
         }
@@ -223,7 +227,7 @@ extension BypassReason {
     /// The reason for people.
     package var sentence: String {
         switch self {
-        case .method: "only GET and HEAD are"
+        case .method: "only GET, HEAD and QUERY are"
         case .content: "the request has content, which is no part of the key"
         case .upgrade: "the connection is to speak another protocol"
         case .requestNoStore: "the request said no-store"

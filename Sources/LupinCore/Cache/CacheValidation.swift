@@ -131,6 +131,10 @@ extension StoredResponse {
             if StaleWindows.isError(response.status), mayServe == .onError, selected != nil {
                 return .serveStale
             }
+            // What RFC 9110 §13.2.2 demands of a server that does not know QUERY as safe.
+            if response.status == 412, request.method == .query, conditions != nil {
+                return .askAgain
+            }
             return response.status.tellsOfResource ? .replace : .deliver
         }
         // Without conditions of ours it answers the client's.

@@ -41,7 +41,7 @@ package struct RecordedCaching: Sendable {
         let decision = policy.decide(
             response: response.head(status: last.status ?? response.status),
             request: request,
-            asked: CacheRequest(request, hasContent: exchange.bodyBytes > 0),
+            asked: CacheRequest(request, hasContent: exchange.bodyBytes > 0, isKeyed: true),
             attachments: attachments,
             requestTimeUs: exchange.startMicroseconds,
             responseTimeUs: exchange.startMicroseconds

@@ -42,7 +42,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
     /// The reason for people.
     package var sentence: String {
         switch self {
-        case .method: "only responses to GET are stored"
+        case .method: "only responses to GET and QUERY are stored"
         case .requestContent: "the request had content, which is no part of the key"
         case .interim: "the response is not a final one"
         case .notModified: "a 304 has no content"
@@ -96,7 +96,7 @@ extension CacheRequest {
     /// Why no response to the request is stored, whatever it is; nil when that depends on it.
     package func refusal(method: Method) -> NoStoreReason? {
         // HEAD has no content to store; §4.3.5 defines its effect on a stored response.
-        guard method == .get else { return .method }
+        guard method == .get || method == .query else { return .method }
         if bypass == .content { return .requestContent }
         return directives.isNoStore ? .requestNoStore : nil
     }
@@ -133,7 +133,9 @@ extension CachePolicy {
         }
         var range: ContentRange?
         if response.status == 206 {
-            guard let found = ContentRange(of: response.fields), found.range != nil else {
+            guard request.method == .get, let found = ContentRange(of: response.fields),
+                found.range != nil
+            else {
                 return .refuse(.partial)
             }
             range = found

@@ -135,12 +135,15 @@ package struct CacheRequest: Sendable, Equatable {
     package var ifRange: IfRange?
 
     /// Parses a request; `hasContent` means that a body follows, which GET does not define.
-    package init(_ head: RequestHead, hasContent: Bool) {
+    ///
+    /// `isKeyed` means that the key has all that distinguishes the content of a QUERY.
+    package init(_ head: RequestHead, hasContent: Bool, isKeyed: Bool = false) {
         directives = RequestDirectives(head.fields)
         isHead = head.method == .head
         ranges = head.method == .get ? RangeRequest(of: head.fields) : nil
         ifRange = ranges == nil ? nil : IfRange(of: head.fields)
-        bypass = BypassReason(head, directives, hasContent: hasContent)
+        let isApart = head.method == .query ? !isKeyed : hasContent
+        bypass = BypassReason(head, directives, hasContent: isApart)
     }
 
     /// Whether the request may share one fetch with others (single flight): it wants the whole
@@ -156,9 +159,9 @@ package struct CacheRequest: Sendable, Equatable {
 
 /// Why a request is not answered from the store.
 package enum BypassReason: String, Sendable, Hashable, CaseIterable {
-    /// Neither GET nor HEAD, or a request about the whole server.
+    /// Neither GET, HEAD nor QUERY, or a request about the whole server.
     case method
-    /// The request has content.
+    /// The request has content that is no part of the key.
     case content = "request-content"
     case upgrade
     /// The client forbids storing: it gets no stored response either.
@@ -167,7 +170,8 @@ package enum BypassReason: String, Sendable, Hashable, CaseIterable {
     case precondition
 
     init?(_ head: RequestHead, _ directives: RequestDirectives, hasContent: Bool) {
-        if (head.method != .get && head.method != .head) || head.form == .asterisk {
+        let isAnswerable = head.method == .get || head.method == .head || head.method == .query
+        if !isAnswerable || head.form == .asterisk {
             self = .method
         } else if hasContent {
             self = .content

@@ -54,7 +54,7 @@ extension FieldSection {
     /// Leaves in Accept-Encoding (RFC 9110 §12.5.3) only what lupin can undo and apply again.
     ///
     /// Without the field it stays absent; where nothing is left it becomes `identity`.
-    mutating func keepKnownCodings() {
+    package mutating func keepKnownCodings() {
         guard first(.acceptEncoding) != nil else { return }
         var kept: [String] = []
         forEachMember(of: .acceptEncoding) { member in

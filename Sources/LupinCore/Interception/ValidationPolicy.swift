@@ -68,6 +68,9 @@ package struct ValidationPolicy: Sendable, Equatable {
 
     package init() {}
 
+    /// One that demands a status.
+    package init(status: UInt16) { self.status = StatusSet([status...status]) }
+
     /// Alamofire's `validate()`: 200 to 299, and a type that the request accepts.
     package static let standard: ValidationPolicy = {
         var policy = ValidationPolicy()

@@ -28,6 +28,11 @@ package enum RetryAfterField {
         return longest
     }
 
+    /// The wait that a value of the field requests; nil for an invalid one.
+    package static func delay(_ value: String, now unixMicroseconds: Int64) -> Duration? {
+        delay(value.utf8Span.span, now: unixMicroseconds)
+    }
+
     private static func delay(_ line: Span<UInt8>, now: Int64) -> Duration? {
         let value = line.extracting(line.trimmedRange)
         guard !value.isEmpty else { return nil }

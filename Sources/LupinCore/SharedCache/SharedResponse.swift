@@ -6,7 +6,7 @@ extension CachePolicy {
     /// `isForAll` says that nothing separates the responses of clients.
     package func sharingObstacle(isForAll: Bool) -> String? {
         if !isShared { return "its mode is private" }
-        if !isForAll { return "credentials separate the responses" }
+        if !isForAll { return "credentials or content separate the responses" }
         // What the origin says of one user may not be in the stored head any more.
         guard ignored.isDisjoint(with: [.noStore, .private, .cookies, .vary]) else {
             return "it ignores what the origin says of one user"

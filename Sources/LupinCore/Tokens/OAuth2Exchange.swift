@@ -33,8 +33,13 @@ package struct OAuth2Exchange: Sendable {
     private static let expiresInMax: Int64 = 10 * 366 * 86400
 
     private let source: OAuth2Source
+    private let takesAnyType: Bool
 
-    package init(_ source: OAuth2Source) { self.source = source }
+    /// With `takesAnyType` the rules file says itself how the token is sent, whatever its type.
+    package init(_ source: OAuth2Source, takesAnyType: Bool = false) {
+        self.source = source
+        self.takesAnyType = takesAnyType
+    }
 
     // MARK: Request
 
@@ -42,11 +47,13 @@ package struct OAuth2Exchange: Sendable {
     ///
     /// - Parameters:
     ///   - refreshToken: The last one that the server issued; nil uses the one of the rules file.
+    ///   - accessToken: The one to be replaced, if there is one.
     ///   - content: Returns the bytes of a secret file.
     /// - Returns: The request to POST to the source's URL, with `Accept: application/json`.
     /// - Throws: Errors of `content`, and `.missing` without a refresh token.
     package func request(
         refreshToken: String? = nil,
+        accessToken: String? = nil,
         _ content: (_ path: String) throws(TokenFailure) -> [UInt8]
     ) throws(TokenFailure) -> TokenRequest {
         var pairs = [(name: "grant_type", value: source.grant.rawValue)]
@@ -58,7 +65,12 @@ package struct OAuth2Exchange: Sendable {
         }
         if let scope = source.scope { pairs.append((name: "scope", value: scope)) }
         for parameter in source.parameters {
-            pairs.append((name: parameter.name, value: try parameter.value.text(content)))
+            switch parameter.value {
+            case .text(let text):
+                pairs.append((name: parameter.name, value: try text.text(content)))
+            case .accessToken:
+                if let accessToken { pairs.append((name: parameter.name, value: accessToken)) }
+            }
         }
         let secret = try source.clientSecret?.text(content)
         var authorization: String?
@@ -70,11 +82,24 @@ package struct OAuth2Exchange: Sendable {
             pairs.append((name: "client_id", value: source.clientID))
             if let secret { pairs.append((name: "client_secret", value: secret)) }
         }
+        let isForm = source.encoding == .form
         return TokenRequest(
-            contentType: FormText.contentType,
+            contentType: isForm ? FormText.contentType : "application/json",
             authorization: authorization,
-            body: Array(FormText.encode(pairs).utf8)
+            body: Array((isForm ? FormText.encode(pairs) : OAuth2Exchange.json(pairs)).utf8)
         )
+    }
+
+    private static func json(_ pairs: [(name: String, value: String)]) -> String {
+        let members = pairs.map { pair in
+            "\(RequestText.quoted(pair.name)):\(RequestText.quoted(pair.value))"
+        }
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    /// Whether a request with that answer may be sent again soon.
+    package static func isTransient(_ status: UInt16) -> Bool {
+        status == 408 || status == 429 || status >= 500
     }
 
     // MARK: Response
@@ -96,7 +121,7 @@ package struct OAuth2Exchange: Sendable {
         let answer = body.count > OAuth2Exchange.bodyBytesMax ? nil : JSONValue(parsing: body.span)
         let error = answer?["error"]?.string
         // Some servers report errors with status 200.
-        guard status == 200, error == nil else {
+        guard status == 200 || status == 201, error == nil else {
             let code = error.flatMap(OAuth2Exchange.code)
             throw TokenFailure(
                 .refused(host: host, status: status, error: code),
@@ -115,8 +140,7 @@ package struct OAuth2Exchange: Sendable {
         guard OAuth2Exchange.isToken(token) else {
             throw malformed(status, "has an access_token that cannot be sent")
         }
-        // RFC 6749 §5.1 requires it, but servers that support only Bearer omit it.
-        if let type = answer["token_type"], type.string?.lowercased() != "bearer" {
+        guard takesAnyType || OAuth2Exchange.isBearer(answer["token_type"]) else {
             throw malformed(status, "has a token_type other than Bearer")
         }
         return TokenResponse(
@@ -125,6 +149,15 @@ package struct OAuth2Exchange: Sendable {
             refreshToken: try nextToken(answer, status),
             scope: answer["scope"]?.string
         )
+    }
+
+    /// RFC 6749 §5.1 requires the type, but servers that know only Bearer leave it out, or empty.
+    private static func isBearer(_ type: JSONValue?) -> Bool {
+        switch type {
+        case nil, .null: true
+        case .string(let name): name.isEmpty || name.lowercased() == "bearer"
+        case .object, .list, .number, .bool: false
+        }
     }
 
     private func nextToken(

@@ -120,13 +120,33 @@ package struct OAuth2Source: Sendable, Equatable {
         case basic, body
     }
 
-    package struct Parameter: Sendable, Equatable {
-        package var name: String
-        package var value: SecretText
+    /// How the parameters of a request are written.
+    package enum Encoding: String, Sendable, Equatable, CaseIterable {
+        /// As RFC 6749 demands.
+        case form
+        case json
+    }
 
-        package init(name: String, value: SecretText) {
+    package struct Parameter: Sendable, Equatable {
+        package enum Value: Sendable, Equatable {
+            case text(SecretText)
+            /// `${token}`: the access token of now; without one the parameter is left out.
+            case accessToken
+        }
+
+        package var name: String
+        package var value: Value
+
+        package init(name: String, value: Value) {
             self.name = name
             self.value = value
+        }
+
+        fileprivate var paths: [String] {
+            switch value {
+            case .text(let text): text.paths
+            case .accessToken: []
+            }
         }
     }
 
@@ -143,6 +163,9 @@ package struct OAuth2Source: Sendable, Equatable {
     package var refreshToken: SecretText?
     /// The path of the file where rotated refresh tokens are kept.
     package var store: String?
+    package var encoding = Encoding.form
+    /// How often a request is sent again that reached no server, or one that is busy.
+    package var retries = 2
     /// Whether machines share it by the server of `cache.store.shared`.
     package var isShared = false
 
@@ -161,7 +184,7 @@ package struct OAuth2Source: Sendable, Equatable {
     }
 
     fileprivate var paths: [String] {
-        (clientSecret?.paths ?? []) + parameters.flatMap(\.value.paths)
+        (clientSecret?.paths ?? []) + parameters.flatMap(\.paths)
             + (refreshToken?.paths ?? [])
     }
 }
@@ -171,8 +194,8 @@ package struct RefreshSettings: Sendable, Equatable {
     /// How long before its expiry a credential is refreshed; nil: 10 % of its life, at most 5
     /// minutes.
     package var before: Duration?
-    /// Statuses that mean the credential was not accepted.
-    package var on: [UInt16] = [401]
+    /// Responses that mean the credential was not accepted: those that meet one of them.
+    package var on = [ValidationPolicy(status: 401)]
     /// nil: refreshes are not counted.
     package var window: Duration? = .seconds(30)
     /// The most refreshes that may begin within the window.
@@ -181,6 +204,14 @@ package struct RefreshSettings: Sendable, Equatable {
     package var replay = true
 
     package init() {}
+
+    /// Whether the body of a response may say it.
+    package var readsBodies: Bool { on.contains(where: \.needsBody) }
+
+    /// Whether a response with that status may mean it.
+    package func minds(_ status: UInt16) -> Bool {
+        on.contains { $0.status?.contains(status) ?? true }
+    }
 }
 
 /// The field that carries a credential, and its value.

@@ -43,7 +43,7 @@ extension Exchange {
             dropOutdated(use)
             if use.status.forward != .method { use.status.detail = refusal?.token }
             // A method that is never stored does not show whether GET responses can be.
-            land(use, .released, isAlone: request.method == .get)
+            land(use, .released, isAlone: !use.asked.isHead)
             return try await deliverPast(use, obtained)
         }
         use.status.isStored = true

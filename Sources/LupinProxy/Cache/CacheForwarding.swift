@@ -125,7 +125,7 @@ extension Exchange {
             return try await askAgain(use, isLost: false, target)
         }
         use.status.detail = NoStoreReason.lenient.token
-        land(use, .released, isAlone: request.method == .get)
+        land(use, .released, isAlone: !use.asked.isHead)
         try await deliverPast(use, obtained)
     }
 

@@ -15,6 +15,7 @@ extension Exchange {
         } else {
             base = try await adaptSteps(for: target)
         }
+        try await keyQuery(base)
         // The owner of the responses matters even where every client may use the credentials.
         if !planned.policy.isShared { cacheOwner = await clientUser() }
         try await answer(through: cacheUse(planned, base), to: target)

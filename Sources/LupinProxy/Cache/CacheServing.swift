@@ -151,6 +151,7 @@ extension Exchange {
         let slot = ParkingSlot(on: slot.loop)
         let inner = Exchange(ofOurOwn: slot, resources, snapshot)
         inner.standIn(for: self)
+        inner.takeUpload(of: self)
         inner.cacheOwner = cacheOwner
         let local = LoopLocal((inner, use.planned, target), of: slot.loop.executor)
         resources.beginOwnWork(slot)

@@ -135,9 +135,12 @@ extension AdaptedRequest {
         return request.head.fields.value(of: .proxyAuthorization)
     }
 
-    func cacheRequest(hasContent: Bool) -> CacheRequest {
-        CacheRequest(request.head, hasContent: hasContent)
+    func cacheRequest(hasContent: Bool, isKeyed: Bool) -> CacheRequest {
+        CacheRequest(request.head, hasContent: hasContent, isKeyed: isKeyed)
     }
+
+    /// The fields of a QUERY, which say how its content is read.
+    var queryFields: FieldSection { request.head.fields }
 
     func separations(_ planned: PlannedCache, isUserKnown: Bool) -> [CacheSeparation] {
         planned.policy.separations(of: request.head.fields, isUserKnown: isUserKnown)
@@ -176,11 +179,12 @@ extension Exchange {
         if let login = base.clientLogin { attachments.add(.clientIdentity(login)) }
         assert(attachments.all.allSatisfy(base.hop.isApart))
         let key = base.key(partition: partition(planned, base, attachments))
-        let asked = base.cacheRequest(hasContent: !framing.isEmpty)
+        let asked = base.cacheRequest(hasContent: !framing.isEmpty, isKeyed: queryKey != nil)
         return CacheUse(planned, key, asked, base, attachments)
     }
 
-    /// The partition of the response: shared by all, or by the clients with these credentials.
+    /// The partition of the response: shared by all, or by the clients with these credentials, or
+    /// by requests with this content.
     ///
     /// Only a keyed digest of them is kept.
     private func partition(
@@ -200,6 +204,7 @@ extension Exchange {
         if attachments.partsPages, let origin = redirectedTo ?? record.origin {
             for page in foreignPages(at: origin) { text += "\(partition(page))\n" }
         }
+        if let queryKey { text += "query \(queryKey)\n" }
         if text.isEmpty { return "" }
         let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")

@@ -78,7 +78,10 @@ extension Exchange {
         guard let adapted else { return .credential }
         if let planned {
             if wishes.upgrade != nil { return .upgrade }
-            guard let use = useAtOnce(planned, adapted) else { return .store }
+            // The content of a QUERY is a part of its key, and must be read first.
+            guard request.method != .query, let use = useAtOnce(planned, adapted) else {
+                return .store
+            }
             if try serveFromMemory(use) { return nil }
             // A task gives credentials to a request that has none yet.
             guard authentication == nil else { return .store }

@@ -157,7 +157,9 @@ final class Attempt {
     }
 
     /// Whether every byte of the body that was consumed can be sent again.
-    var isReplayable: Bool { !hasConsumedBody || (replay?.isComplete ?? false) }
+    var isReplayable: Bool {
+        !hasConsumedBody || (replay?.isComplete ?? (exchange.heldUpload?.whole != nil))
+    }
 
     /// The facts for the decision about another attempt.
     func failure(_ error: LupinError?) -> FailedAttempt {
@@ -267,7 +269,7 @@ final class Attempt {
         if exchange.framing.isEmpty, try upstream.requestBody.flush() { return }
         // A client that sends its body at once does not wait, even with Expect.
         if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil,
-            exchange.editedUpload == nil, !exchange.downstream.hasBodyWaiting
+            exchange.heldUpload == nil, !exchange.downstream.hasBodyWaiting
         {
             _ = try upstream.requestBody.flush()
             return
@@ -278,7 +280,10 @@ final class Attempt {
     private func beginUpload(to upstream: any Upstream) throws(LupinError) {
         var source = exchange.requestBody
         if let earlier { source = ReplayedBody(earlier, then: source) }
-        if let coding, !exchange.framing.isEmpty {
+        let held = exchange.heldBody(under: coding)
+        if let held {
+            source = BytesBody(held)
+        } else if let coding, !exchange.framing.isEmpty {
             // Weak: the relay of the exchange holds the body, and the body this closure.
             let body = try CompressedBody(source, coding) { [weak exchange] in
                 exchange?.slot.loop.later { exchange?.pumpBodies() }
@@ -289,7 +294,7 @@ final class Attempt {
         // Every attempt sends it from the beginning. What was edited is kept as the client sent it.
         let sink = exchange.captured(
             exchange.throttled(upstream.requestBody, .up),
-            exchange.editedUpload?.isChanged == true ? .sent : .request,
+            exchange.heldUpload?.isChanged == true ? .sent : .request,
             sentFields
         )
         let relay = BodyRelay(
@@ -298,7 +303,9 @@ final class Attempt {
             slot: exchange.slot,
             isFinishing: exchange.framing.isEmpty
         )
-        if earlier != nil || mayComeBack(upstream), !exchange.framing.isEmpty {
+        // What is held as a whole can be sent again in any case.
+        let mustKeep = exchange.heldUpload?.whole == nil && !exchange.framing.isEmpty
+        if mustKeep, earlier != nil || mayComeBack(upstream) {
             // The beginning is in an earlier replay already, and is not kept twice.
             replay =
                 earlier
@@ -314,6 +321,7 @@ final class Attempt {
         let bytesMax = exchange.snapshot.limits.bodyBytes.map(UInt64.init)
         if let compressed { compressed.plainBytesMax = bytesMax } else { relay.bytesMax = bytesMax }
         exchange.compressedUpload = compressed
+        if exchange.heldUpload != nil { exchange.heldUpload?.isSentCompressed = held != nil }
         exchange.upload = relay
         exchange.pumpBodies()
     }

@@ -76,8 +76,11 @@ extension Attempt {
         }
     }
 
-    /// The framing of the body; the length of a compressed one is unknown.
-    var framing: BodyFraming { coding == nil ? exchange.framing : .chunked }
+    /// The framing of the body; the length of one that is compressed while it is sent is unknown.
+    var framing: BodyFraming {
+        guard let coding else { return exchange.framing }
+        return exchange.heldBody(under: coding).map { .length(UInt64($0.count)) } ?? .chunked
+    }
 
     /// The target as a parent proxy sees it.
     var target: String {

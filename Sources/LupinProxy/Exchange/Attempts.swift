@@ -184,9 +184,9 @@ extension Exchange {
         } else {
             adapted = try await adaptInTurn(for: next.target)
         }
-        try await editUpload()
-        if let editedUpload, editedUpload.isChanged {
-            adapted = adapted.withEditedBody(isPlain: editedUpload.isPlain)
+        try await holdUpload(for: adapted)
+        if let heldUpload, heldUpload.isChanged {
+            adapted = adapted.withEditedBody(isPlain: heldUpload.isPlain)
         }
         if let conditions = caching?.conditions, !hasMoved {
             adapted = adapted.with(conditions)
@@ -330,12 +330,24 @@ extension Exchange {
     ) async throws(LupinError) -> Verdict? {
         guard let authentication else { return nil }
         authentication.noteAuthenticationInfo(of: obtained.response.head)
-        guard authentication.minds(obtained.response.status) else { return nil }
-        obtained = try await hold(obtained).0
+        let response = obtained.response
+        let sent = attempt.adapted.head
+        guard authentication.minds(response.status),
+            authentication.conditions.contains(where: { $0.check(response, to: sent) == nil })
+        else { return nil }
+        let held = try await hold(obtained)
+        obtained = held.0
+        let body = held.whole.flatMap {
+            try? decoded($0, from: response.head.fields.contentCodings)
+        }
         let outcome = try await authentication.retry(
-            after: obtained.response.head,
+            after: response.head,
             isReplayable: attempt.isReplayable
-        )
+        ) { condition in
+            guard condition.check(response, to: sent) == nil else { return false }
+            guard condition.needsBody else { return true }
+            return body.map { condition.check(body: $0.span, head: response.head) == nil } ?? false
+        }
         guard let outcome else { return nil }
         guard outcome.decision == .refresh else { return .deliver(reason: outcome.reason) }
         return .again(.auth, .refresh, reason: outcome.reason, delay: .zero)

@@ -261,7 +261,8 @@ extension Exchange {
     var isUploadDone: Bool {
         // A redirect may have dropped the body while the client is still sending it.
         if framing.isEmpty { return !hasMoved || downstream.isRequestComplete }
-        return upload?.state == .finished
+        guard let upload else { return heldUpload?.whole != nil }
+        return upload.state == .finished
     }
 
     /// Notes that a parent proxy has refused the request, which the origin has not seen.

@@ -16,7 +16,8 @@ final class RareState {
     fileprivate var refusalField: (name: String, value: String)?
     fileprivate var cacheOwner = ClientUser.unknown
     fileprivate var compressedUpload: CompressedBody?
-    fileprivate var editedUpload: EditedUpload?
+    fileprivate var heldUpload: HeldUpload?
+    fileprivate var queryKey: String?
     fileprivate var throttledUpload: ThrottledSink?
     fileprivate var throttledDownload: ThrottledSink?
     fileprivate var bringsUpload = false
@@ -103,10 +104,16 @@ extension Exchange {
         set { if rare != nil || newValue != nil { makeRare().compressedUpload = newValue } }
     }
 
-    /// The request's body once `body` and `json` steps have read it; nil before, and without any.
-    var editedUpload: EditedUpload? {
-        get { rare?.editedUpload }
-        set { if rare != nil || newValue != nil { makeRare().editedUpload = newValue } }
+    /// The request's body once it was read before it is sent; nil before, and where it is not.
+    var heldUpload: HeldUpload? {
+        get { rare?.heldUpload }
+        set { if rare != nil || newValue != nil { makeRare().heldUpload = newValue } }
+    }
+
+    /// What tells a QUERY's content from others; nil where it is no part of the cache's key.
+    var queryKey: String? {
+        get { rare?.queryKey }
+        set { if rare != nil || newValue != nil { makeRare().queryKey = newValue } }
     }
 
     /// The response has been sent, and the rest of the request is awaited; see `finishUpload`.

@@ -143,8 +143,8 @@ extension Exchange: TurnWork {
         let isTunnel = record.tunnel != nil
         if hasRequest, framing.isEmpty {
             record.requestBodyBytes = 0
-        } else if let upload, !isTunnel {
-            record.requestBodyBytes = compressedUpload?.plainBytes ?? upload.bytes
+        } else if !isTunnel, let bytes = takenBytes {
+            record.requestBodyBytes = bytes
         }
         if isDelivered || download != nil, !isTunnel {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)

@@ -82,7 +82,10 @@ extension Exchange {
         if clientRequest == nil { clientRequest = request }
         request = leg.head
         redirectedTo = leg.origin
-        if leg.dropsBody { framing = .none }
+        if leg.dropsBody {
+            framing = .none
+            heldUpload = nil
+        }
         if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
         caching?.attachments.add(.followedRedirect)
         plan = nil

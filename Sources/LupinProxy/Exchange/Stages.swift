@@ -156,7 +156,7 @@ extension Exchange {
     private func tellProgress() {
         guard let stages else { return }
         let progress = ProgressSummary(
-            sentBytes: compressedUpload?.plainBytes ?? upload?.bytes ?? 0,
+            sentBytes: takenBytes ?? 0,
             receivedBytes: download.map { passedAtOnce &+ $0.bytes } ?? 0
         )
         let bytes = progress.sentBytes &+ progress.receivedBytes

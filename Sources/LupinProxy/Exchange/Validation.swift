@@ -123,7 +123,7 @@ extension Exchange {
     }
 
     /// A body without its content codings, which are removed in reverse order (RFC 9110 §8.4).
-    private func decoded(
+    func decoded(
         _ body: [UInt8],
         from codings: [String]
     ) throws(ValidationFailure) -> [UInt8] {
@@ -175,7 +175,7 @@ extension Exchange {
 
 extension ValidationPolicy {
     /// The first failed check of a response's head.
-    fileprivate func check(
+    func check(
         _ response: ParsedResponse,
         to request: RequestHead
     ) -> ValidationFailure? {

@@ -7,9 +7,6 @@ import LupinWire
 ///
 /// Every attempt asks for them again, so a refreshed one is used at once.
 final class AuthenticationInterceptor: RequestAdapter {
-    /// Digest may need a second round when its nonce was stale.
-    private static let digestReplaysMax = 2
-
     /// How the last attempt was authenticated.
     struct Use {
         let definition: TokenDefinition
@@ -44,7 +41,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     private let tokens: [TokenDefinition]
     /// The versions of the credentials that the steps of the next attempt name.
     private var namedVersions: [String: Int] = [:]
-    private var replays = 0
+    var replays = 0
     /// The names of fields that carry a credential, for code that must not pass them on.
     var fieldNames: [String] { attached.map(\.field.name) + exchanged.fieldNames }
 
@@ -74,7 +71,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
     }
 
-    private var store: TokenStore { exchange.resources.shared.tokens }
+    var store: TokenStore { exchange.resources.shared.tokens }
     private var now: UInt64 { exchange.slot.loop.now }
 
     // MARK: Adapting
@@ -129,6 +126,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             let issued = try await credential(of: entry.definition)
             try exchange(entry, for: issued, in: &request)
         }
+        keepReadable(&request)
         return request
     }
 
@@ -150,6 +148,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             guard let issued = held(entry.definition) else { return nil }
             try exchange(entry, for: issued, in: &request)
         }
+        keepReadable(&request)
         return request
     }
 
@@ -167,6 +166,12 @@ final class AuthenticationInterceptor: RequestAdapter {
             use.isSent = true
             uses.append(use)
         }
+    }
+
+    /// Asks for no coding that lupin can't undo, where bodies tell of refusals.
+    private func keepReadable(_ request: inout UpstreamRequest) {
+        guard uses.contains(where: \.definition.refresh.readsBodies) else { return }
+        request.head.fields.keepKnownCodings()
     }
 
     private func attach(
@@ -326,17 +331,23 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     /// Whether a status may mean that a credential was refused.
     func minds(_ status: UInt16) -> Bool {
-        uses.contains { $0.definition.refresh.on.contains(status) }
+        uses.contains { $0.definition.refresh.minds(status) }
     }
+
+    /// The responses that mean so.
+    var conditions: [ValidationPolicy] { uses.flatMap(\.definition.refresh.on) }
 
     /// Whether a response asks for another credential; returns the decision and its reason.
     ///
     /// A token is refreshed at most once per exchange: a second 401 goes to the client.
+    ///
+    /// `meets` says whether the response meets a condition.
     func retry(
         after response: ResponseHead,
-        isReplayable: Bool
+        isReplayable: Bool,
+        meets: (ValidationPolicy) -> Bool
     ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String)? {
-        let refused = uses.filter { $0.definition.refresh.on.contains(response.status) }
+        let refused = uses.filter { $0.definition.refresh.on.contains(where: meets) }
         // Of several credentials it means one that can change for the next attempt.
         guard let use = refused.last(where: \.isCurable) ?? refused.last else { return nil }
         let challenges = AuthenticationChallenge.challenges(in: response.fields, .wwwAuthenticate)
@@ -390,44 +401,6 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
     }
 
-    private func answer(
-        _ challenges: [AuthenticationChallenge],
-        _ use: Use,
-        _ isReplayable: Bool
-    ) -> (decision: AttemptRecord.Decision, reason: String) {
-        guard isReplayable else { return (.deliver, "the body was not kept") }
-        guard replays < Self.digestReplaysMax,
-            store.challenged(use.definition, by: use.origin, challenges, answered: use.mark)
-                == .replay
-        else {
-            note(use.definition, .failed)
-            return (.deliver, "the digest was refused")
-        }
-        replays += 1
-        return (.refresh, "digest challenge")
-    }
-
-    private func answerBasic(
-        _ challenges: [AuthenticationChallenge],
-        _ use: Use,
-        _ isReplayable: Bool
-    ) -> (decision: AttemptRecord.Decision, reason: String) {
-        guard challenges.offers("Basic") else { return (.deliver, "Basic is not offered") }
-        store.noteBasic(use.definition, use.origin)
-        guard isReplayable, replays == 0 else { return (.deliver, "the body was not kept") }
-        replays += 1
-        return (.refresh, "basic challenge")
-    }
-
-    /// Takes the next nonce for Digest, which any response may carry (RFC 7616 §3.5).
-    func noteAuthenticationInfo(of response: ResponseHead) {
-        guard uses.contains(where: { $0.mark != nil }) else { return }
-        guard let value = response.fields.value(of: "Authentication-Info") else { return }
-        for use in uses where use.mark != nil {
-            store.note(use.definition, from: use.origin, authenticationInfo: value)
-        }
-    }
-
     // MARK: Secrets
 
     func note(presented credential: Credential) { presented.formUnion(credential.secrets) }
@@ -440,7 +413,7 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: The record
 
-    private func note(
+    func note(
         _ definition: TokenDefinition,
         _ action: AuthenticationRecord.Action,
         version: Int? = nil

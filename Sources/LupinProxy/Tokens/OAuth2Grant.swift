@@ -95,8 +95,13 @@ final class OAuth2Grant {
         _ refreshToken: String?,
         rotate: (String) -> Void = { _ in }
     ) async throws(TokenFailure) -> Credential {
-        let exchange = OAuth2Exchange(source)
-        let request = try exchange.request(refreshToken: refreshToken, content)
+        let isPlain = definition.field == TokenField(for: definition.source)
+        let exchange = OAuth2Exchange(source, takesAnyType: !isPlain)
+        let request = try exchange.request(
+            refreshToken: refreshToken,
+            accessToken: store.last(definition),
+            content
+        )
         var fetch = Fetch(
             origin: source.url.origin,
             path: source.url.path,
@@ -112,7 +117,7 @@ final class OAuth2Grant {
         }
         let answer: FetchAnswer
         do throws(LupinError) {
-            answer = try await traced(fetch)
+            answer = try await persistent(fetch)
         } catch {
             let host = source.url.origin.host.text
             let reason = error.detail.isEmpty ? error.kind.token : error.detail
@@ -128,6 +133,47 @@ final class OAuth2Grant {
             rotate(next)
         }
         return response.credential(now: resources.loop.now)
+    }
+
+    /// Runs a fetch, and repeats it where the server was not reached, or says that it is busy.
+    private func persistent(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
+        var retries = 0
+        while true {
+            let outcome: Result<FetchAnswer, LupinError>
+            do throws(LupinError) {
+                outcome = .success(try await traced(fetch))
+            } catch {
+                outcome = .failure(error)
+            }
+            guard retries < source.retries, let delay = delay(after: outcome, retries) else {
+                return try outcome.get()
+            }
+            let next = slot.loop.deadline(in: delay)
+            guard next < fetch.deadline else { return try outcome.get() }
+            retries += 1
+            while slot.loop.now < next {
+                if await slot.park(for: .cut, until: next).meets(.cut) { return try outcome.get() }
+            }
+        }
+    }
+
+    /// The pause before a request is sent again; nil when it must not be.
+    ///
+    /// One that was sent may have used up a refresh token, so that without an answer it is over.
+    private func delay(
+        after outcome: Result<FetchAnswer, LupinError>,
+        _ retries: Int
+    ) -> Duration? {
+        var least = Duration.zero
+        switch outcome {
+        case .success(let answer):
+            guard OAuth2Exchange.isTransient(answer.status) else { return nil }
+            let wanted = answer.retryAfter
+            least = wanted.flatMap { RetryAfterField.delay($0, now: resources.wallNow) } ?? .zero
+        case .failure(let error): guard error.isBeforeRequest else { return nil }
+        }
+        let chance = resources.chance()
+        return max(least, Backoff().delay(retry: retries, previous: .zero, chance: chance))
     }
 
     /// Runs a fetch, which is a span where it has a place in a trace.
@@ -177,5 +223,15 @@ final class OAuth2Grant {
         while question.isOpen { _ = await slot.park(for: .answered) }
         guard let result = question.answer else { throw TokenFailure(.excessive) }
         return try result.get()
+    }
+}
+
+extension LupinError {
+    /// Whether no byte of a request was sent.
+    fileprivate var isBeforeRequest: Bool {
+        switch retry {
+        case .dns, .connect, .tlsTransient: true
+        case .reset, .staleConnection, .timeout, .refusedStream, .goaway, .never: false
+        }
     }
 }

@@ -82,6 +82,11 @@ final class TokenStore: Sendable {
         entries.withLock { $0[definition.name]?.state.held(now: now) }
     }
 
+    /// The text of the credential issued last, valid or not.
+    func last(_ definition: TokenDefinition) -> String? {
+        entries.withLock { $0[definition.name]?.state.current?.credential.text }
+    }
+
     /// All texts that reveal the credential of now or an earlier one, valid or not.
     func secrets(of definition: TokenDefinition) -> [String] {
         entries.withLock { $0[definition.name]?.state.secrets ?? [] }

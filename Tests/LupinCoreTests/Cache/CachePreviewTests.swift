@@ -130,6 +130,7 @@ struct CachePreviewTests {
         arguments: [
             (Method.post, [], false, BypassReason.method, NoStoreReason.method),
             (.head, [], false, nil, .method),
+            (.query, [], true, nil, nil),
             (.get, [], true, .content, .requestContent),
             (.get, [("Cache-Control", "no-store")], false, .requestNoStore, .requestNoStore),
             (.get, [("If-Match", "\"a\"")], false, .precondition, nil),

@@ -62,8 +62,17 @@ struct StorabilityTests {
     }
 
     @Test(arguments: [Method.head, .post, .put, .options, .other("PROPFIND")])
-    func `only GET is stored`(method: Method) {
+    func `only GET and QUERY are stored`(method: Method) {
         #expect(reason(decide([Self.live], request: get(method: method))) == .method)
+    }
+
+    @Test func `a QUERY is stored where its content is in the key, and no part of one`() {
+        let query = get(method: .query)
+        #expect(asked(query, hasContent: true).refusal(method: .query) == .requestContent)
+        let keyed = CacheRequest(query, hasContent: true, isKeyed: true)
+        #expect(keyed.bypass == nil && keyed.refusal(method: .query) == nil)
+        let content = CacheRequest(get(), hasContent: true, isKeyed: true)
+        #expect(content.bypass == .content)
     }
 
     @Test func `requests have a say`() {

@@ -65,7 +65,7 @@ struct SecretTextTests {
             clientSecret: secret
         )
         source.refreshToken = secret
-        source.parameters = [.init(name: "a", value: secret)]
+        source.parameters = [.init(name: "a", value: .text(secret))]
         let request = try OAuth2Exchange(source).request { _ throws(TokenFailure) in [] }
         let json = Array("{\"access_token\": \"hunter2\", \"refresh_token\": \"hunter2\"}".utf8)
         let response = try OAuth2Exchange(source).response(status: 200, body: json)

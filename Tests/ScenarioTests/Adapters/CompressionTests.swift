@@ -37,11 +37,59 @@ struct CompressionTests {
             let connection = try origin.accept()
             let request = try connection.request()
             #expect(request["content-encoding"] == coding)
-            #expect(request["content-length"] == nil)
+            #expect(request["content-length"] == "\(request.body.count)")
             #expect(request.body.count < Self.body.count / 10)
             #expect(try Self.decoded(request) == Self.body)
             try connection.reply(body: "in")
             #expect(try client.response(to: "POST").bodyText == "in")
+            #expect(try proxy.record()["http.request.body.size"] == "\(Self.body.count)")
+        }
+    }
+
+    @Test func `a long body is compressed while it passes, and sent plain after a 411`()
+        async throws
+    {
+        let body = Self.body + Self.body
+        let spilling = everywhere("retry: standard, request: [{compress: {with: gzip}}]")
+        try await ProxyFixture.run(spilling) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+            try client.send(body)
+            let connection = try origin.accept()
+            let packed = try connection.request()
+            #expect(packed["content-length"] == nil)
+            #expect(try Self.decoded(packed) == body)
+            try connection.reply(411)
+            let plain = try connection.request()
+            #expect(plain["content-encoding"] == nil)
+            #expect(plain["content-length"] == "\(body.count)")
+            #expect(plain.body == body)
+            try connection.reply(body: "in")
+            #expect(try client.response(to: "POST").bodyText == "in")
+            let attempt = "the server refuses compressed bodies"
+            #expect(try proxy.record()["attempts.0.reason"] == attempt)
+        }
+    }
+
+    @Test func `a short body has its compressed length in every attempt`() async throws {
+        let retries = """
+            rules:
+              - match: {path: /**}
+                retry: {use: standard, backoff: {scale: 1ms}}
+                request: [{compress: {with: gzip}}]
+            """
+        try await ProxyFixture.run(retries) { proxy in
+            let (flaky, origin) = try proxy.flaky(.status(503), .reset, .good)
+            let client = try proxy.client()
+            try client.send("PUT", origin.url(), ["Content-Length: \(Self.body.count)"])
+            try client.send(Self.body)
+            #expect(try client.response(to: "PUT").bodyText == "good")
+            for request in flaky.requests {
+                #expect(request["content-length"] == "\(request.body.count)")
+                #expect(try Self.decoded(request) == Self.body)
+            }
+            #expect(flaky.asked == 3)
             #expect(try proxy.record()["http.request.body.size"] == "\(Self.body.count)")
         }
     }

@@ -139,7 +139,7 @@ struct TokenRefreshTests {
             let refusal = String(repeating: "0123456789abcdef", count: 20 << 10)
             #expect(refusal.utf8.count > 64 << 10)
             let origin = try proxy.guardedOrigin(Accepted([]), refusal: refusal) {
-                server.change { $0.refusal = (500, "") }
+                server.change { $0.refusal = (400, "") }
             }
             let response = try proxy.client().get(origin.url("/api/a"))
             #expect(response.status == 401)
@@ -210,10 +210,60 @@ struct TokenRefreshTests {
         }
     }
 
+    @Test func `a token server that is busy for a moment is asked again`() async throws {
+        let clock = VirtualClock()
+        let answer = #"{"access_token":"t1"}"#
+        let server = FlakyOrigin([.status(503), .status(429), .status(200, body: answer)])
+        let played = try ScriptedOrigin { server.serve($0) }
+        defer { played.stop() }
+        let rules = """
+            tokens:
+              me:
+                oauth2: {grant: client_credentials, url: "\(played.url())", client: {id: cli}}
+            rules: [{match: {path: /api/**}, request: [{auth: me}]}]
+            """
+        try await ProxyFixture.run(rules, clock: clock) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let client = try proxy.client()
+            try client.send("GET", origin.url("/api/a"))
+            for count in 1...2 {
+                try eventually("a request for a token") { server.asked == count }
+                try proxy.settle()
+                try clock.advance(by: .seconds(1))
+            }
+            #expect(try client.response().bodyText == "welcome")
+            #expect(server.asked == 3)
+        }
+    }
+
+    @Test(arguments: [#"{json: {/code: 10001}}"#, "{status: 200, header: {X-Token: dead}}"])
+    func `a success may say that a token is dead`(condition: String) async throws {
+        let server = try TokenServer()
+        defer { server.stop() }
+        let more = option("refresh: {on: [401, \(condition)]}")
+        try await ProxyFixture.run(Self.rules(server, more)) { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    let isDead = request["authorization"] == "Bearer t1"
+                    try connection.reply(
+                        200,
+                        "X-Token: \(isDead ? "dead" : "good")",
+                        body: isDead ? #"{"code":10001}"# : #"{"code":0}"#
+                    )
+                }
+            }
+            let client = try proxy.client()
+            #expect(try client.get(origin.url("/api/a")).bodyText == #"{"code":0}"#)
+            #expect(try client.get(origin.url("/api/b")).bodyText == #"{"code":0}"#)
+            #expect(server.count == 2)
+            #expect(try proxy.records(2).map { $0.count("attempts") } == [2, 1])
+        }
+    }
+
     @Test func `without a token the request goes out if the rule says so`() async throws {
         let server = try TokenServer()
         defer { server.stop() }
-        server.change { $0.refusal = (503, "") }
+        server.change { $0.refusal = (403, "") }
         let more = option("on_missing: send")
         try await ProxyFixture.run(Self.rules(server, more)) { proxy in
             let origin = try proxy.origin { connection in
