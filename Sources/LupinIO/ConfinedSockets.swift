@@ -141,12 +141,12 @@ package final class ConfinementSocket {
     /// - Parameters:
     ///   - slot: That of `sockets`.
     ///   - given: Unix sockets outside that the command reaches.
-    ///   - note: Told of connections to other machines.
+    ///   - note: Told of connections, from any thread.
     /// - Returns: nil where the kernel has none, or if the process ended before.
     package func watch(
         slot: ParkingSlot,
         given: Set<ConnectWatch.FileIdentity>,
-        _ note: ConnectWatch.Note?
+        _ note: @escaping ConnectWatch.Note
     ) async -> ConnectWatch? {
         await receive(slot).flatMap { ConnectWatch($0, given: given, note) }
     }

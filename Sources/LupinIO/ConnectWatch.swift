@@ -40,8 +40,16 @@ package final class ConnectWatch: Sendable {
         }
     }
 
-    /// Told of every TCP connection to another address than the loopback interface's.
-    package typealias Note = @Sendable (_ program: String?, _ target: SocketAddress) -> Void
+    /// What of connections by TCP is told.
+    package enum Event: Sendable {
+        /// To another address than the loopback interface's.
+        case leaving
+        /// To a server of this machine, which listens on the loopback interface outside.
+        case missing
+    }
+
+    package typealias Note =
+        @Sendable (_ event: Event, _ program: String?, _ target: SocketAddress) -> Void
 
     /// The most calls that are dealt with at a time: one may wait until a listener takes it.
     private static let callsMax = 64
@@ -51,7 +59,8 @@ package final class ConnectWatch: Sendable {
     /// Those of this process's network.
     private let outside: BoundSockets?
     private let given: Set<FileIdentity>
-    private let note: Note?
+    private let note: Note
+    private let listeners = SocketDiagnosis()
     /// Held by the thread that takes the next call.
     private let turn = Mutex(())
     private let threads = Mutex<(all: [HelperThread], waiting: Int)>(([], 0))
@@ -60,7 +69,7 @@ package final class ConnectWatch: Sendable {
     ///   - passed: What ``begin(tellingAt:)`` passed.
     ///   - given: Sockets outside that the command reaches.
     ///   - note: Called from any thread.
-    init?(_ passed: [Int32], given: Set<FileIdentity>, _ note: Note?) {
+    init?(_ passed: [Int32], given: Set<FileIdentity>, _ note: @escaping Note) {
         guard passed.count == 2 else {
             for raw in passed { close(raw) }
             return nil
@@ -171,10 +180,22 @@ package final class ConnectWatch: Sendable {
             }
             try connect(socket, to: LocalAddress.bytes("/proc/self/fd/\(file.raw)"))
         } else {
-            tell(process, socket, address)
-            try connect(socket, to: address)
+            let target = target(of: socket, address)
+            if let target, !target.isLocal { note(.leaving, program(of: process), target) }
+            do throws(SystemError) {
+                try connect(socket, to: address)
+            } catch {
+                if let target, target.isLocal, error.code == ECONNREFUSED,
+                    listeners?.listener(at: target).user != nil
+                {
+                    note(.missing, program(of: process), target)
+                }
+                throw error
+            }
         }
     }
+
+    private func program(of process: Int32) -> String? { ProcessFiles.program(of: process) }
 
     private func connect(
         _ socket: borrowing Descriptor,
@@ -191,14 +212,10 @@ package final class ConnectWatch: Sendable {
         if result < 0 { throw SystemError(code: Int32(truncatingIfNeeded: -result)) }
     }
 
-    /// Tells of a connection by TCP to another machine.
-    private func tell(_ process: Int32, _ socket: borrowing Descriptor, _ address: [UInt8]) {
-        guard let note, let target = SocketAddress(kernelForm: address) else { return }
-        let own = target.address.unmapped
-        // Linux takes 0.0.0.0 and :: for the loopback interface.
-        if own.isLoopback || own == .v4(0) || own == .v6(high: 0, low: 0) { return }
-        guard confine_socket_type(socket.raw) == Int32(SOCK_STREAM.rawValue) else { return }
-        note(ProcessFiles.program(of: process), target)
+    /// Where a connection by TCP goes.
+    private func target(of socket: borrowing Descriptor, _ address: [UInt8]) -> SocketAddress? {
+        guard confine_socket_type(socket.raw) == Int32(SOCK_STREAM.rawValue) else { return nil }
+        return SocketAddress(kernelForm: address)
     }
 
     /// An address in the memory of a thread.
@@ -233,6 +250,14 @@ package final class ConnectWatch: Sendable {
         return Descriptor(
             owning: try SystemCall.check { unsafe confine_name(root.raw, "\(folder)/\(path)") }
         )
+    }
+}
+
+extension SocketAddress {
+    /// Whether the kernel takes it for the loopback interface: Linux does so for 0.0.0.0 and ::.
+    fileprivate var isLocal: Bool {
+        let own = address.unmapped
+        return own.isLoopback || own == .v4(0) || own == .v6(high: 0, low: 0)
     }
 }
 

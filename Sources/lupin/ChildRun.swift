@@ -169,7 +169,8 @@ struct ChildRun: Sendable {
         confined = nil
         let code = await wait(for: child, signals)
         await service?.end()
-        if code != 0, let plan = confinement?.plan,
+        // Not where there was no such program, or a signal ended it.
+        if (1..<126).contains(code), let plan = confinement?.plan,
             let missed = DoctorConfinement.missed(where: { plan.isAbsent($0) })
         {
             StandardError.print("lupin: \(missed)")

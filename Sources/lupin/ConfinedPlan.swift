@@ -152,11 +152,14 @@ struct ConfinedPlan: Sendable {
             }
         }
         let folder = ProcessOwner.directory
+        guard PublicFile.exists(folder) else {
+            throw ConfinedRefusal(message: "the working folder \(folder) is not there any more")
+        }
         if folder == "/" || homes.contains(folder) || Self.temporary.contains(folder) {
             if view.mark(of: folder) != .writable, gifts.home != .shared || folder == "/" {
                 remarks.append(
-                    "the working folder \(folder) is no folder of this work alone and not given to "
-                        + "the command; run it in a folder below"
+                    "the working folder \(folder) is read-only or new inside, since others use it, "
+                        + "too; run the command in a folder below"
                 )
             }
             return
@@ -186,8 +189,8 @@ struct ConfinedPlan: Sendable {
                 continue
             }
             remarks.append(
-                "\(path) is empty inside, which git takes for a change: keep it elsewhere, or out "
-                    + "of commits"
+                "\(path) is empty inside, and git add takes it so: keep it elsewhere, or out of "
+                    + "commits"
             )
         }
     }

@@ -43,17 +43,19 @@ final class ConfinedService {
     }
 
     /// Makes the connections of the command, which reaches the unix sockets in `given` outside, and
-    /// notes those to other machines where they fail.
+    /// notes what the user may wonder about.
     func watch(
         _ command: ConfinementSocket,
         given: Set<ConnectWatch.FileIdentity>,
         slot: ParkingSlot
     ) async {
         let redirected = redirected
-        let note: ConnectWatch.Note = { redirected.note($0, redirected.target(of: $1)) }
-        // Where none fails, all are noted as they arrive.
-        let isNoted = redirected.addresses.isEmpty
-        watch = await command.watch(slot: slot, given: given, isNoted ? note : nil)
+        watch = await command.watch(slot: slot, given: given) { event, program, target in
+            switch event {
+            case .leaving: redirected.note(.past, program, redirected.target(of: target))
+            case .missing: redirected.note(.missing, program, target.description)
+            }
+        }
     }
 
     private func begin(_ work: @escaping (ParkingSlot) async -> Void) {
@@ -71,10 +73,19 @@ final class ConfinedService {
     func end() async {
         for slot in slots { slot.wake(.cut) }
         await proxy.stop()
-        let seen = redirected.seen
-        guard !seen.pairs.isEmpty else { return }
         let end = redirected.addresses.isEmpty ? "could not connect" : "were led to lupin"
-        StandardError.print("lupin: these ignored the proxy variables, and \(end):")
+        tell(.past, "these ignored the proxy variables, and \(end)")
+        tell(
+            .missing,
+            "these looked for servers that run outside: a rule that names the host leads programs "
+                + "there that use the proxy"
+        )
+    }
+
+    private func tell(_ kind: Redirected.Sightings.Kind, _ sentence: String) {
+        let seen = redirected.seen(kind)
+        guard !seen.pairs.isEmpty else { return }
+        StandardError.print("lupin: \(sentence):")
         for pair in seen.pairs {
             StandardError.print("  \(LogText.plain(pair.program)) to \(LogText.plain(pair.target))")
         }

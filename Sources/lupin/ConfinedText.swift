@@ -5,11 +5,31 @@ import LupinIO
 /// The places of a plan by what they are for the command.
 struct ConfinedText {
     private let plan: ConfinedPlan
+    private let configuration: Configuration
     private let environment: [String: String]
 
-    init(_ plan: ConfinedPlan, _ environment: [String: String]) {
+    init(_ plan: ConfinedPlan, _ configuration: Configuration, _ environment: [String: String]) {
         self.plan = plan
+        self.configuration = configuration
         self.environment = environment
+    }
+
+    /// What holds then, for the user.
+    static let withoutRules =
+        "no rules file: through lupin the command reaches every host, and servers on this machine; "
+        + "--rules FILE says which"
+
+    /// Who judges its requests, and which variables it does not get.
+    private var reach: [String] {
+        let variables = ConfinedVariables(
+            environment,
+            secrets: configuration.secrets,
+            showing: plan.shown
+        )
+        let leftOut = variables.leftOut(of: environment, isConfined: true).sorted()
+        let rules = configuration.fileName.map { "requests are judged by \($0)" }
+        return ["Reached", "  lupin alone: \(LogText.plain(rules ?? Self.withoutRules))"]
+            + (leftOut.isEmpty ? [] : ["Variables left out"] + Self.wrapped(leftOut.map(LogText.plain)))
     }
 
     private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [
@@ -20,7 +40,7 @@ struct ConfinedText {
     ]
 
     var text: String {
-        var lines: [String] = []
+        var lines = reach
         for (title, marks) in Self.groups {
             let places = plan.view.places.filter { marks.contains($0.mark) }
             if places.isEmpty { continue }

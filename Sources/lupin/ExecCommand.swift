@@ -175,8 +175,10 @@ struct ExecCommand: ParsableCommand {
         let before = ChildSignals.block()
         if record != nil || replay != nil { return try runWithTape(before) }
         if try runTraced(before) { return }
-        let mayShare = proxy == nil && rulesFile == nil && !confine
-        let running = mayShare ? RunningLupin.findTrusted() : nil
+        let found = proxy == nil && rulesFile == nil ? RunningLupin.findTrusted() : nil
+        // A confined command has a proxy of its own, by the same rules.
+        if confine { return try runConfined(by: rulesFile ?? found?.rules.file, before) }
+        let running = found
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
         // Named by a person, who may mean another user's.
         if proxy != nil, let refusal = address.flatMap(TrustedServer.refusal(of:)) {
@@ -203,12 +205,17 @@ struct ExecCommand: ParsableCommand {
         let choice: ChildRun.Choice
         if let address {
             choice = .given(address)
-        } else if rulesFile != nil || confine {
+        } else if rulesFile != nil {
             choice = .own
         } else {
             choice = .runningOrOwn
         }
         try end(run(rules.configuration, through: choice, before), rules.configuration)
+    }
+
+    private func runConfined(by rulesFile: String?, _ before: SignalsBefore) throws {
+        let rules = try LocatedRules(explicit: rulesFile)
+        try end(run(rules.configuration, through: .own, before), rules.configuration)
     }
 
     private func run(
@@ -311,7 +318,11 @@ struct ExecCommand: ParsableCommand {
         if confine {
             let plan = try confinedPlan(run.configuration, written)
             if explain {
-                return StandardOutput.print(ConfinedText(plan, LocatedRules.environment).text)
+                let text = ConfinedText(plan, run.configuration, LocatedRules.environment)
+                return StandardOutput.print(text.text)
+            }
+            if run.configuration.fileName == nil, replay == nil {
+                StandardError.print("lupin: \(ConfinedText.withoutRules)")
             }
             for remark in plan.remarks { StandardError.print("lupin: \(remark)") }
             // A file that were replaced while the command runs could be seen by it.

@@ -69,7 +69,7 @@ package enum HomeTable {
         ".sbt/.credentials", ".sbt/1.0/credentials.sbt", ".bun/install/global/.npmrc",
         ".cabal/config", ".swiftpm/configuration",
         ".pub-cache/credentials.json", ".local/share/uv/credentials", ".gradle/init.d",
-        ".sbt/repositories", ".sbt/1.0/global.sbt", ".npm/_logs", ".julia/servers", ".julia/logs",
+        ".sbt/repositories", ".sbt/1.0/global.sbt", ".julia/servers", ".julia/logs",
         ".dotnet/corefx", ".nuget/plugins",
     ]
 
@@ -86,6 +86,9 @@ package enum HomeTable {
         (".claude.json", "Claude Code"), (".codex", "Codex"), (".gemini", "Gemini CLI"),
         (".config/opencode", "opencode"), (".aider.conf.yml", "aider"), (".config/goose", "goose"),
     ]
+
+    /// What begins empty among what is dropped: what was noted there may hold a secret.
+    package static let renewed = [".npm/_logs"]
 
     /// Settings that may hold a credential, and are shown only if they don't.
     package static let examined = [
@@ -138,6 +141,7 @@ package enum HomeTable {
         }
         return [ViewedPlace(.dotless, home)]
             + all(.absent, secrets)
+            + all(.fresh, renewed.filter { exists("\(home)/\($0)") })
             + all(.fresh, empty) + all(.dropped, begun)
             + all(.shown, shown.filter { exists("\(home)/\($0)") })
     }

@@ -67,6 +67,7 @@ extension RequestOutlook {
             check("access.paths", false, "", "\(Self.clause(other.sentence)): 400")
         }
         if let check = credentialCheck { checks.append(check) }
+        if let check = echoCheck { checks.append(check) }
         if let check = pageCheck { checks.append(check) }
         return checks
     }
@@ -157,6 +158,17 @@ extension RequestOutlook {
             setting: "access.credentials",
             passes: true,
             sentence: "the credentials of this request are for \(whom); others get 403"
+        )
+    }
+
+    /// Whether the response would repeat the credentials; nil where it doesn't.
+    private var echoCheck: Check? {
+        let method = request.head.method
+        guard entry.showsRequest, isForOwner, method.echoesRequest else { return nil }
+        return Check(
+            setting: "access",
+            passes: false,
+            sentence: "\(Self.clause(Plan.refusal(ofEcho: method))): 403"
         )
     }
 

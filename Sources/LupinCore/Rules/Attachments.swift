@@ -132,6 +132,12 @@ extension Plan {
             + "that cross_site in the rule lists."
     }
 
+    /// Why a request to which rules attach credentials is refused for its method, for its user.
+    package static func refusal(ofEcho method: Method) -> String {
+        "A \(method.token) repeats the request to its client, and rules attach credentials to this "
+            + "one (RFC 9110 §9.3.8)."
+    }
+
     private func showsCertificate(
         at origin: Origin,
         _ isConnect: Bool,

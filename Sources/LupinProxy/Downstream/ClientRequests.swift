@@ -201,7 +201,6 @@ extension DownstreamConnection {
         )
         client.program = owner?.program
         client.pid = owner?.pid
-        noteRedirected(ends.local)
     }
 }
 

@@ -57,8 +57,7 @@ extension Exchange {
             throw .request(
                 status: 403,
                 host: origin.host.text,
-                detail: "A \(request.method.token) repeats the request to its client, and rules "
-                    + "attach credentials to this one (RFC 9110 §9.3.8)."
+                detail: Plan.refusal(ofEcho: request.method)
             )
         }
         if !asksForOwner(at: origin) { return }

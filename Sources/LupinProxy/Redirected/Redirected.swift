@@ -8,10 +8,17 @@ package final class Redirected: Sendable {
     /// Where they arrive.
     package let addresses: [SocketAddress]
     package let names = FalseNames()
-    private let sightings = Mutex(Sightings())
+    private let sightings = Mutex<[Sightings.Kind: Sightings]>([:])
 
     /// Programs and targets, in the order in which they were seen first.
     package struct Sightings: Sendable {
+        package enum Kind: Sendable {
+            /// Connected past the proxy.
+            case past
+            /// Looked for a server of this machine on the command's own loopback interface.
+            case missing
+        }
+
         package struct Pair: Sendable, Hashable {
             package let program: String
             package let target: String
@@ -38,12 +45,14 @@ package final class Redirected: Sendable {
     package init(_ addresses: [SocketAddress]) { self.addresses = addresses }
 
     /// What was seen so far.
-    package var seen: Sightings { sightings.withLock { $0 } }
+    package func seen(_ kind: Sightings.Kind) -> Sightings {
+        sightings.withLock { $0[kind] ?? Sightings() }
+    }
 
-    /// Notes that a program connected past the proxy.
-    package func note(_ program: String?, _ target: String) {
+    /// Notes which program connected, and where to.
+    package func note(_ kind: Sightings.Kind, _ program: String?, _ target: String) {
         let pair = Sightings.Pair(program: program ?? "a program", target: target)
-        sightings.withLock { $0.note(pair) }
+        sightings.withLock { $0[kind, default: Sightings()].note(pair) }
     }
 
     /// The host and port that a connection is for: the name, if it was for the address of one.

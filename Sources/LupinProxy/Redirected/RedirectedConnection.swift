@@ -43,10 +43,4 @@ extension DownstreamConnection {
         )
         return true
     }
-
-    /// Notes who connected past the proxy, and where to.
-    func noteRedirected(_ original: SocketAddress) {
-        guard entrance.isForRedirected, let redirected = resources.shared.redirected else { return }
-        redirected.note(client.program, redirected.target(of: original))
-    }
 }

@@ -35,9 +35,11 @@ struct FalseNamesTests {
 
     @Test func `what is noted is bounded`() {
         let redirected = Redirected([])
-        for number in 0..<30 { redirected.note(number == 0 ? nil : "p", "t\(number):1") }
-        redirected.note("p", "t3:1")
-        let seen = redirected.seen
+        for number in 0..<30 {
+            redirected.note(.past, number == 0 ? nil : "p", "t\(number):1")
+        }
+        redirected.note(.past, "p", "t3:1")
+        let seen = redirected.seen(.past)
         #expect(seen.pairs.count == Redirected.Sightings.pairsMax && seen.others == 10)
         #expect(seen.pairs[0].program == "a program")
     }
