@@ -252,15 +252,12 @@ struct ConfinedPlan: Sendable {
     }
 
     private mutating func addHomes(_ mode: HomeMode) {
-        for home in homes {
-            for path in HomeTable.examined.map({ "\(home)/\($0)" }) where mode == .readOnly {
-                guard let bytes = WholeFile.content(of: path),
-                    HomeTable.holdsCredential(String(decoding: bytes, as: UTF8.self)),
-                    view.mark(of: path) == nil
-                else { continue }
-                add(.absent, target(path), .credentials)
-                remarks.append("\(path) holds a credential and is absent: --show gives it")
+        for home in homes where mode == .readOnly {
+            for (name, tool) in HomeTable.examined {
+                examine("\(home)/\(name)", of: tool, home: home)
             }
+        }
+        for home in homes {
             for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
                 let reason: Reason =
                     switch place.mark {
@@ -281,6 +278,19 @@ struct ConfinedPlan: Sendable {
                 else { continue }
                 add(.absent, target, .credentials)
             }
+        }
+    }
+
+    /// Has settings absent that may hold a credential, unless they are given.
+    private mutating func examine(_ path: String, of tool: ToolSettings.Tool, home: String) {
+        for (path, remark) in ExaminedSettings(path, of: tool, home: home).absent {
+            let target = target(path)
+            switch view.mark(of: target) {
+            case .writable, .shown, .absent: continue
+            case nil, .dropped, .fresh, .emptied, .dotless: break
+            }
+            add(.absent, target, .credentials)
+            remarks.append(remark)
         }
     }
 

@@ -90,29 +90,11 @@ package enum HomeTable {
     /// What begins empty among what is dropped: what was noted there may hold a secret.
     package static let renewed = [".npm/_logs"]
 
-    /// Settings that may hold a credential, and are shown only if they don't.
-    package static let examined = [
-        ".gitconfig", ".config/git/config", ".cargo/config.toml", ".cargo/config",
+    /// Settings that may hold a credential, and are shown only if each line is known to have none.
+    package static let examined: [(name: String, tool: ToolSettings.Tool)] = [
+        (".gitconfig", .git), (".config/git/config", .git), (".cargo/config.toml", .cargo),
+        (".cargo/config", .cargo),
     ]
-
-    /// Whether settings of git hold a credential: a URL with a password or a token, or a field for
-    /// all requests.
-    package static func holdsCredential(_ settings: String) -> Bool {
-        let text = settings.lowercased()
-        for word in ["extraheader", "password", "token"] where text.contains(word) { return true }
-        for word in text.split(whereSeparator: { $0.isWhitespace }) {
-            guard let start = word.firstRange(of: "://")?.upperBound else { continue }
-            let authority = word[start...].prefix { $0 != "/" && $0 != "\"" }
-            guard let at = authority.lastIndex(of: "@") else { continue }
-            let user = authority[..<at]
-            // A user's name alone is none, such as git@.
-            if user.contains(":") || user.count >= tokenLengthMin { return true }
-        }
-        return false
-    }
-
-    /// Shorter ones are users' names.
-    private static let tokenLengthMin = 20
 
     /// The places of a home.
     ///

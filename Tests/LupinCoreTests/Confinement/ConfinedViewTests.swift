@@ -97,17 +97,4 @@ struct ConfinedViewTests {
         #expect(view.mark(of: "/h/.cargo/bin/cargo") == .shown)
         #expect(view.mark(of: "/h/documents") == nil && !view.isWritable("/h/documents"))
     }
-
-    @Test(arguments: [
-        ("[user]\n name = Ann\n email = ann@corp.example\n", false),
-        ("[url \"ssh://git@github.com/\"]\n insteadOf = https://github.com/\n", false),
-        ("[http]\n proxy = http://proxy.test:3128\n", false),
-        ("[http]\n extraHeader = Authorization: Basic eA==\n", true),
-        ("[url \"https://u:pw@h.test/\"]\n insteadOf = https://h.test/\n", true),
-        ("[url \"https://ghp_0123456789abcdefghij@h.test/\"]\n insteadOf = x\n", true),
-        ("[registry]\nTOKEN = \"x\"\n", true), ("", false),
-    ])
-    func `settings are shown unless a credential stands in them`(text: String, holds: Bool) {
-        #expect(HomeTable.holdsCredential(text) == holds)
-    }
 }
