@@ -14,7 +14,7 @@ package enum PathReading: CaseIterable, Sendable {
     /// `;` and what follows it in a segment are no part of the path.
     case withoutParameters
     /// Windows: `%uXXXX` is a character, those that look like ASCII and overlong ones are ASCII,
-    /// and a segment ends without dots and blanks.
+    /// and a segment ends without dots and blanks, and before a stream such as `::$DATA`.
     case windows
     /// Control characters, what can't be seen, and blanks at both ends of a segment are left out.
     case visible
@@ -53,14 +53,14 @@ package enum PathReading: CaseIterable, Sendable {
         case .withoutParameters: return [path.withoutParameters.percentDecoded.mergingSlashes]
         case .windows:
             let narrowed = path.percentOrUnicodeDecoded.narrowed
-            return [narrowed.withSlashes.trimmingSegments.mergingSlashes]
+            return [narrowed.withSlashes.withoutStreams.trimmingSegments.mergingSlashes]
         case .visible: return [path.percentDecoded.visible.trimmingBlanks.mergingSlashes]
         case .cut: return [path.percentDecoded.cutAtEnd.mergingSlashes]
         case .again:
             let whole = path.decodedWholly.narrowed
             return [whole, whole.cutAtEnd].map { text in
-                text.visible.withSlashes.withoutParameters.trimmingBlanks.trimmingSegments
-                    .mergingSlashes
+                text.visible.withSlashes.withoutParameters.withoutStreams.trimmingBlanks
+                    .trimmingSegments.mergingSlashes
             }
         }
     }
@@ -72,6 +72,8 @@ package enum PathReading: CaseIterable, Sendable {
             let byte = path[i]
             switch byte {
             case 0x25, 0x5C, 0x3B, 0x80...: return true
+            // A stream of NTFS.
+            case 0x24 where before == 0x3A: return true
             case 0x2F where before == 0x2F || before == 0x2E: return true
             default: before = byte
             }
@@ -246,6 +248,15 @@ extension [UInt8] {
         }
     }
 
+    /// Without the streams of NTFS in segments: `name::$DATA`, `name:$I30:$INDEX_ALLOCATION`.
+    fileprivate var withoutStreams: [UInt8] {
+        if firstRange(of: [0x3A, 0x24]) == nil { return self }
+        return mapSegments { segment in
+            let isStream = zip(segment, segment.dropFirst()).contains { $0 == 0x3A && $1 == 0x24 }
+            return isStream ? segment.prefix { $0 != 0x3A } : segment
+        }
+    }
+
     /// Without the blanks at both ends of segments.
     fileprivate var trimmingBlanks: [UInt8] {
         mapSegments { segment in
@@ -266,32 +277,38 @@ extension [UInt8] {
 
     /// Characters that look like ASCII ones, and overlong UTF-8, as ASCII.
     fileprivate var narrowed: [UInt8] {
-        rewritten { code in code.lookalike.map { .some($0) } }
+        rewritten { code, output in
+            if code < 0x80 {
+                output.append(UInt8(truncatingIfNeeded: code))
+            } else if let text = Lookalikes.ascii(of: code) {
+                output += text.utf8
+            } else {
+                return false
+            }
+            return true
+        }
     }
 
     /// Without controls and what can't be seen; every blank is a space.
     fileprivate var visible: [UInt8] {
-        rewritten { code in
-            if code < 0x20 || 0x7F...0x9F ~= code { return .some(nil) }
-            let scalar = Unicode.Scalar(code)
-            if scalar?.properties.isDefaultIgnorableCodePoint == true { return .some(nil) }
-            return scalar?.properties.isWhitespace == true ? 0x20 : nil
+        rewritten { code, output in
+            if code < 0x20 || 0x7F...0x9F ~= code { return true }
+            let properties = Unicode.Scalar(code)?.properties
+            if properties?.isDefaultIgnorableCodePoint == true { return true }
+            guard properties?.isWhitespace == true else { return false }
+            output.append(0x20)
+            return true
         }
     }
 
-    /// With each character replaced or, by a nil within the optional, left out; those for which the
-    /// closure returns nil stay as they are.
-    private func rewritten(_ transform: (UInt32) -> UInt8??) -> [UInt8] {
+    /// With what `replace` appends for a character; those for which it returns false stay.
+    private func rewritten(_ replace: (UInt32, inout [UInt8]) -> Bool) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(count)
         var i = 0
         while i < count {
             let (code, length) = character(at: i)
-            switch transform(code) {
-            case .some(.some(let byte)): output.append(byte)
-            case .some(.none): break
-            case .none: output += self[i..<i + length]
-            }
+            if !replace(code, &output) { output += self[i..<i + length] }
             i += length
         }
         return output
@@ -329,21 +346,5 @@ extension [UInt8] {
             if isPlain { encoded.append(byte) } else { encoded.append(escaping: byte) }
         }
         return NormalPath(encoded.span).rewritten ?? encoded
-    }
-}
-
-extension UInt32 {
-    /// The ASCII character that servers on Windows take a character for; nil for any other.
-    fileprivate var lookalike: UInt8? {
-        switch self {
-        case 0x00..<0x80: UInt8(truncatingIfNeeded: self)
-        // Full-width forms: U+FF01 is an exclamation mark.
-        case 0xFF01...0xFF5E: UInt8(truncatingIfNeeded: self - 0xFF01 + 0x21)
-        case 0x2044, 0x2215, 0x2571, 0x29F8: 0x2F
-        case 0x2216, 0x29F5, 0x29F9, 0xFE68: 0x5C
-        case 0x2024, 0x3002, 0xFE52, 0xFF61: 0x2E
-        case 0x85, 0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000: 0x20
-        default: nil
-        }
     }
 }
