@@ -86,7 +86,7 @@ struct ConfinedPlan: Sendable {
         try give(gifts)
         addTemporary()
         addHomes(gifts.home)
-        if gifts.home == .readOnly { addCaches() }
+        if gifts.home == .readOnly { addVariables() }
         addSystem()
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
@@ -231,24 +231,110 @@ struct ConfinedPlan: Sendable {
         }
     }
 
-    /// Folders of caches that variables name.
-    private mutating func addCaches() {
-        if let all = cache("XDG_CACHE_HOME", "") { add(.fresh, all, .cache) }
-        for (name, below) in HomeTable.droppedByVariable {
-            if let folder = cache(name, below) { add(.dropped, folder, .cache) }
+    /// Folders of tools that variables name.
+    private mutating func addVariables() {
+        for name in VariableTable.secrets {
+            for path in paths(in: name) { conceal(path, name) }
+        }
+        for (name, tool) in VariableTable.examined {
+            for path in paths(in: name) {
+                examine(target(path), of: tool, home: homes.first ?? "/")
+            }
+        }
+        if let all = folders(in: "XDG_CACHE_HOME").first, mayDrop(all) {
+            add(.fresh, all, .cache)
+        }
+        for (name, original) in VariableTable.folders {
+            for path in folders(in: name) { addFolder(path, as: original) }
         }
     }
 
-    private func cache(_ variable: String, _ below: String) -> String? {
-        guard let value = environment[variable], value.hasPrefix("/"),
-            let folder = PublicFile.target(of: below.isEmpty ? value : "\(value)/\(below)"),
-            folder != "/", !homes.contains(where: { PlacePath.isWithin($0, folder) })
-        else { return nil }
-        switch view.mark(of: folder) {
-        case nil, .dotless, .shown: return folder
-        // Given, new, or not to be seen.
-        case .writable, .dropped, .fresh, .emptied, .absent: return nil
+    private func paths(in variable: String) -> [String] {
+        VariableTable.paths(in: environment[variable] ?? "", home: homes.first ?? "/")
+    }
+
+    /// The folders that a variable names, other than those around a home.
+    private func folders(in variable: String) -> [String] {
+        paths(in: variable).compactMap { path in
+            guard path.hasPrefix("/"), let folder = PublicFile.target(of: path), folder != "/",
+                !homes.contains(where: { PlacePath.isWithin($0, folder) })
+            else { return nil }
+            return folder
         }
+    }
+
+    /// Has a folder be as one of the home is.
+    private mutating func addFolder(_ path: String, as original: String) {
+        for (name, tool) in HomeTable.examined where PlacePath.isWithin(name, original) {
+            examine(path + name.dropFirst(original.count), of: tool, home: homes.first ?? "/")
+        }
+        for place in VariableTable.places(of: original, at: path, exists: PublicFile.exists) {
+            if isGiven(place.path) { continue }
+            switch place.mark {
+            case .absent:
+                // In a folder of the system nothing new appears.
+                if Self.isSystem(path), !PublicFile.exists(place.path) { continue }
+                add(.absent, place.path, .credentials)
+                let target = target(place.path)
+                if !isGiven(target) { add(.absent, target, .credentials) }
+            default:
+                // A folder with secrets is not shown where it was absent.
+                let mark = view.mark(of: place.path)
+                let isAbsent = mark == .dotless && place.path == path
+                if isAbsent, VariableTable.hasSecrets(original) { continue }
+                guard mayDrop(place.path) || mark == .dropped else { continue }
+                add(place.mark, target(place.path), .cache)
+            }
+        }
+    }
+
+    /// Whether a folder is neither given, nor new, nor not to be seen.
+    private func mayDrop(_ folder: String) -> Bool {
+        switch view.mark(of: folder) {
+        case nil, .dotless, .shown: !isGiven(folder)
+        case .writable, .dropped, .fresh, .emptied, .absent: false
+        }
+    }
+
+    /// Has what a variable names absent, unless it is given or more than settings.
+    private mutating func conceal(_ path: String, _ variable: String) {
+        let around = homes + [ProcessOwner.directory]
+        guard let target = PublicFile.target(of: path), !Self.isMadeAnew(target), !isGiven(target),
+            !Self.isSystem(target), !Self.tops.contains(target),
+            !around.contains(where: { PlacePath.isWithin($0, target) })
+        else { return }
+        switch view.mark(of: target) {
+        // The command does not see it, or only what the table of the home names of it.
+        case .absent, .dotless, .emptied, .fresh: return
+        case nil, .shown, .dropped, .writable: break
+        }
+        // What is given below stays.
+        let isAround = view.places.contains {
+            PlacePath.isWithin($0.path, target) && isGiven($0.path)
+        }
+        add(isAround ? .emptied : .absent, target, .credentials)
+        remarks.append("\(variable) names \(path), which is absent: --show gives it")
+    }
+
+    /// Whether programs can't do without what is at a path.
+    private static func isSystem(_ path: String) -> Bool {
+        ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store"].contains {
+            PlacePath.isWithin(path, $0)
+        }
+    }
+
+    /// Folders in which more lies than what a variable means.
+    private static let tops: Set = [
+        "/etc", "/home", "/opt", "/root", "/run", "/srv", "/tmp", "/var",
+    ]
+
+    /// Whether the user gave a path, or the folder around it that decides about it.
+    private func isGiven(_ path: String) -> Bool {
+        for folder in PlacePath.upwards(from: path) {
+            guard let reason = reasons[folder] else { continue }
+            return [.given, .workingFolder, .shown].contains(reason)
+        }
+        return false
     }
 
     private mutating func addHomes(_ mode: HomeMode) {
@@ -285,10 +371,7 @@ struct ConfinedPlan: Sendable {
     private mutating func examine(_ path: String, of tool: ToolSettings.Tool, home: String) {
         for (path, remark) in ExaminedSettings(path, of: tool, home: home).absent {
             let target = target(path)
-            switch view.mark(of: target) {
-            case .writable, .shown, .absent: continue
-            case nil, .dropped, .fresh, .emptied, .dotless: break
-            }
+            if isGiven(target) || view.mark(of: target) == .absent { continue }
             add(.absent, target, .credentials)
             remarks.append(remark)
         }

@@ -46,18 +46,6 @@ package enum HomeTable {
         ".cache/git",
     ]
 
-    /// Variables that name such a folder elsewhere, with what of it the tool writes.
-    package static let droppedByVariable = [
-        ("BUN_INSTALL_CACHE_DIR", ""), ("BUNDLE_USER_CACHE", ""), ("CARGO_HOME", "registry"),
-        ("CARGO_HOME", "git"), ("CCACHE_DIR", ""), ("COMPOSER_CACHE_DIR", ""), ("DENO_DIR", ""),
-        ("GOCACHE", ""), ("GOMODCACHE", ""), ("GOPATH", "pkg"),
-        ("MYPY_CACHE_DIR", ""), ("NPM_CONFIG_CACHE", ""), ("NUGET_PACKAGES", ""),
-        ("PIP_CACHE_DIR", ""), ("PLAYWRIGHT_BROWSERS_PATH", ""), ("POETRY_CACHE_DIR", ""),
-        ("PRE_COMMIT_HOME", ""), ("PUPPETEER_CACHE_DIR", ""), ("RUFF_CACHE_DIR", ""),
-        ("SCCACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("YARN_CACHE_FOLDER", ""),
-        ("npm_config_cache", ""),
-    ]
-
     /// What begins empty although the user has one: other programs keep private things there.
     package static let emptied: Set = [".cache", ".java/.userPrefs", ".vscode-server"]
 

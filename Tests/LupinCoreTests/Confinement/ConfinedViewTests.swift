@@ -97,4 +97,29 @@ struct ConfinedViewTests {
         #expect(view.mark(of: "/h/.cargo/bin/cargo") == .shown)
         #expect(view.mark(of: "/h/documents") == nil && !view.isWritable("/h/documents"))
     }
+
+    @Test func `a folder that a variable names is as that of the home`() {
+        func view(_ folder: String) -> ConfinedView {
+            ConfinedView(VariableTable.places(of: folder, at: "/v") { _ in true })
+        }
+        #expect(view(".cargo").mark(of: "/v/credentials.toml") == .absent)
+        #expect(view(".cargo").mark(of: "/v/registry/x") == .dropped)
+        #expect(view(".cargo").mark(of: "/v/bin") == nil)
+        #expect(view(".gradle").mark(of: "/v/caches") == .dropped)
+        for name in ["gradle.properties", "init.gradle", "init.d/x"] {
+            #expect(view(".gradle").mark(of: "/v/\(name)") == .absent, "\(name)")
+        }
+        #expect(view(".npm").mark(of: "/v/_cacache") == .dropped)
+        #expect(view(".npm").mark(of: "/v/_logs/x") == .fresh)
+        #expect(view(".nuget/packages").mark(of: "/v/x") == .dropped)
+        #expect(view("go").mark(of: "/v/pkg/x") == .dropped && view("go").mark(of: "/v/src") == nil)
+        #expect(view(".cache/huggingface").mark(of: "/v/token") == .absent)
+        #expect(view(".cache/huggingface").mark(of: "/v/hub") == nil)
+        #expect(view(".rustup").places.isEmpty)
+    }
+
+    @Test func `a variable is a list of paths`() {
+        #expect(VariableTable.paths(in: "/a:~/b::c", home: "/h") == ["/a", "/h/b", "c"])
+        #expect(VariableTable.paths(in: "", home: "/h").isEmpty)
+    }
 }
