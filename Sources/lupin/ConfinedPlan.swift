@@ -266,7 +266,13 @@ struct ConfinedPlan: Sendable {
     /// Has a folder be as one of the home is.
     private mutating func addFolder(_ path: String, as original: String) {
         for (name, tool) in HomeTable.examined where PlacePath.isWithin(name, original) {
-            examine(path + name.dropFirst(original.count), of: tool, home: homes.first ?? "/")
+            let settings = path + name.dropFirst(original.count)
+            for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.names) {
+                examine(file, of: tool, home: homes.first ?? "/")
+            }
+        }
+        for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.names) {
+            hide(copy)
         }
         for place in VariableTable.places(of: original, at: path, exists: PublicFile.exists) {
             if isGiven(place.path) { continue }
@@ -274,9 +280,7 @@ struct ConfinedPlan: Sendable {
             case .absent:
                 // In a folder of the system nothing new appears.
                 if Self.isSystem(path), !PublicFile.exists(place.path) { continue }
-                add(.absent, place.path, .credentials)
-                let target = target(place.path)
-                if !isGiven(target) { add(.absent, target, .credentials) }
+                hide(place.path)
             default:
                 // A folder with secrets is not shown where it was absent.
                 let mark = view.mark(of: place.path)
@@ -285,6 +289,13 @@ struct ConfinedPlan: Sendable {
                 guard mayDrop(place.path) || mark == .dropped else { continue }
                 add(place.mark, target(place.path), .cache)
             }
+        }
+    }
+
+    /// Has a file with credentials absent by each of its names, unless it is given.
+    private mutating func hide(_ path: String) {
+        for path in [path, target(path)] where !isGiven(path) && !Self.isMadeAnew(path) {
+            add(.absent, path, .credentials)
         }
     }
 
@@ -331,8 +342,11 @@ struct ConfinedPlan: Sendable {
     /// Whether the user gave a path, or the folder around it that decides about it.
     private func isGiven(_ path: String) -> Bool {
         for folder in PlacePath.upwards(from: path) {
-            guard let reason = reasons[folder] else { continue }
-            return [.given, .workingFolder, .shown].contains(reason)
+            if let reason = reasons[folder] {
+                return [.given, .workingFolder, .shown].contains(reason)
+            }
+            // A folder around a home gives nothing in it.
+            if homes.contains(folder) { return false }
         }
         return false
     }
@@ -340,8 +354,15 @@ struct ConfinedPlan: Sendable {
     private mutating func addHomes(_ mode: HomeMode) {
         for home in homes where mode == .readOnly {
             for (name, tool) in HomeTable.examined {
-                examine("\(home)/\(name)", of: tool, home: home)
+                let path = "\(home)/\(name)"
+                examine(path, of: tool, home: home)
+                // Those in the home itself are absent.
+                guard name.contains("/") else { continue }
+                for copy in CredentialCopies.copies(of: path, PublicFile.names) {
+                    examine(copy, of: tool, home: home)
+                }
             }
+            for path in CredentialCopies.paths(at: home, list: PublicFile.names) { hide(path) }
         }
         for home in homes {
             for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {

@@ -122,4 +122,30 @@ struct ConfinedViewTests {
         #expect(VariableTable.paths(in: "/a:~/b::c", home: "/h") == ["/a", "/h/b", "c"])
         #expect(VariableTable.paths(in: "", home: "/h").isEmpty)
     }
+
+    @Test func `copies of secrets, and credentials by their usual names, are found`() {
+        let folders = [
+            "/h/.m2": ["settings.xml", "settings.xml.bak", ".settings.xml.swp", "repository"],
+            "/h/.cargo": ["bin", "credentials.toml~", "config.toml", ".env"],
+            "/h/.npm": [".npmrc", "_cacache"], "/h/.yarn": [".yarnrc.yml"],
+            "/h/.nvm": [".npmrc", ".env.local", "nvm.sh"], "/h/.pyenv": [".netrc", "bin"],
+            "/h": [".npmrc", ".env"], "/h/work": [".env"], "/h/.nvm/below": [".env"],
+        ]
+        let found = CredentialCopies.paths(at: "/h") { folders[$0] ?? [] }
+        #expect(
+            Set(found) == [
+                "/h/.m2/settings.xml.bak", "/h/.m2/.settings.xml.swp",
+                "/h/.cargo/credentials.toml~", "/h/.cargo/.env", "/h/.npm/.npmrc",
+                "/h/.yarn/.yarnrc.yml", "/h/.nvm/.npmrc", "/h/.nvm/.env.local", "/h/.pyenv/.netrc",
+            ]
+        )
+        let elsewhere = CredentialCopies.paths(of: ".cargo", at: "/h/.cargo") { folders[$0] ?? [] }
+        #expect(Set(elsewhere) == ["/h/.cargo/credentials.toml~", "/h/.cargo/.env"])
+    }
+
+    @Test func `settings have copies, too`() {
+        let names = ["config", "config.toml", "config.toml.bak", "bin"]
+        let found = CredentialCopies.copies(of: "/h/.cargo/config.toml") { _ in names }
+        #expect(found == ["/h/.cargo/config.toml.bak"])
+    }
 }
