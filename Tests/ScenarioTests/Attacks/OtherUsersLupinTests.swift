@@ -1,22 +1,18 @@
 // That nobody borrows a user's rights by way of a lupin that this user runs.
 import Foundation
 import Glibc
+import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(
-    .enabled(
-        if: OtherUsersLupinTests.isPossible,
-        "only root has programs run as another user, in a place that this one reaches"
-    )
-)
-struct OtherUsersLupinTests {
-    /// The number of `nobody`, in every distribution, and one that nobody has.
-    private static let (nobody, stranger): (UInt32, UInt32) = (65534, 4_294_000_112)
-
-    static let isPossible: Bool = {
+/// Whether this machine lets a test have programs run as other users.
+private enum OtherUsers {
+    static let arePossible: Bool = {
         guard geteuid() == 0, SmallInternet.has(SmallInternet.python) else { return false }
-        let words = acting(as: nobody) + [Lupin.path, "--version"]
+        let words =
+            OtherUsersLupinTests.acting(as: OtherUsersLupinTests.nobody) + [
+                Lupin.path, "--version",
+            ]
         let process = Lupin.process(words[0], Array(words.dropFirst()), in: "/")
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -24,8 +20,19 @@ struct OtherUsersLupinTests {
         process.waitUntilExit()
         return process.terminationStatus == 0
     }()
+}
 
-    private static func acting(as user: UInt32) -> [String] {
+@Suite(
+    .enabled(
+        if: OtherUsers.arePossible,
+        "only root has programs run as another user, in a place that this one reaches"
+    )
+)
+struct OtherUsersLupinTests {
+    /// The number of `nobody`, in every distribution, and one that nobody has.
+    fileprivate static let (nobody, stranger): (UInt32, UInt32) = (65534, 4_294_000_112)
+
+    fileprivate static func acting(as user: UInt32) -> [String] {
         ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
     }
 
@@ -80,15 +87,16 @@ struct OtherUsersLupinTests {
             tokens: {api: {bearer: real-token}}
             rules: [{match: {host: 127.0.0.1}, request: [{auth: api}]}]
             """
+        let way = between.port
         try await ProxyFixture.run(own) { proxy in
             let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
             let origin = try proxy.origin(answering: answer)
             let port = proxy.address.port
             for (ports, user, expected) in [
                 ([port], Self.nobody, "200"), ([port], Self.stranger, "403"),
-                ([between.port, port], Self.nobody, "200"),
-                ([between.port, port], Self.stranger, "403"),
-                ([between.port, between.port, port], Self.stranger, "403"),
+                ([way, port], Self.nobody, "200"),
+                ([way, port], Self.stranger, "403"),
+                ([way, way, port], Self.stranger, "403"),
             ] {
                 let found = try status(of: origin.url(), by: ports, as: user)
                 #expect(found == expected, "\(ports.count) \(user)")

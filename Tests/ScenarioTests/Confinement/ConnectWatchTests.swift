@@ -1,5 +1,6 @@
 // That a confined command's connections past the proxy fail where they can't be led to lupin, and
 // that lupin says who tried.
+import LupinIO
 import LupinTestKit
 import Testing
 
