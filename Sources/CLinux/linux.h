@@ -221,6 +221,19 @@ static inline socklen_t linux_make_local_address(
     return sizeof *un;
 }
 
+/// Fills `out` with the address of a local socket that has a name and no file: an abstract one,
+/// unix(7); returns 0 when the name is too long for one.
+static inline socklen_t linux_make_abstract_address(
+    const char *_Nonnull name, struct sockaddr_storage *_Nonnull out) {
+    struct sockaddr_un *un = (struct sockaddr_un *)out;
+    size_t length = strlen(name);
+    if (length == 0 || length >= sizeof un->sun_path) return 0;
+    memset(out, 0, sizeof *out);
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path + 1, name, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
 /// Whether a descriptor is a stream socket that listens.
 static inline int linux_is_listening(int fd) {
     int type = 0, listens = 0;

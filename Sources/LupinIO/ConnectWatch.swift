@@ -171,7 +171,7 @@ package final class ConnectWatch: Sendable {
             throw SystemError(code: ESRCH)
         }
         if let path = LocalAddress.path(in: address) {
-            let file = try file(at: path, for: call.pid)
+            let file = try file(at: path, for: call.pid, of: process)
             guard let identity = FileIdentity(file) else { throw SystemError(code: ECONNREFUSED) }
             guard given.contains(identity) || sockets.contain(file, of: process) else {
                 // A socket whose program has ended is nobody's: programs remove such ones.
@@ -239,8 +239,19 @@ package final class ConnectWatch: Sendable {
         return bytes
     }
 
-    /// What a thread finds at a path, held open so that nothing else gets there.
-    private func file(at path: String, for thread: UInt32) throws(SystemError) -> Descriptor {
+    /// What a thread of a process finds at a path, held open so that nothing else gets there.
+    private func file(
+        at path: String,
+        for thread: UInt32,
+        of process: Int32
+    ) throws(SystemError) -> Descriptor {
+        if let (number, rest) = OpenFolder.parts(of: path) {
+            let folder = Descriptor(owning: try SystemCall.check { confine_copy(process, number) })
+            return Descriptor(
+                // Safety: the path is NUL-terminated for the call.
+                owning: try SystemCall.check { unsafe confine_name(folder.raw, rest) }
+            )
+        }
         let folder = path.hasPrefix("/") ? "" : ProcessFiles.link("/proc/\(thread)/cwd") ?? ""
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         // Safety: the paths are NUL-terminated for the calls.
@@ -250,6 +261,22 @@ package final class ConnectWatch: Sendable {
         return Descriptor(
             owning: try SystemCall.check { unsafe confine_name(root.raw, "\(folder)/\(path)") }
         )
+    }
+}
+
+/// Paths by an open folder, which are a usual way round the length that a socket's may have: the
+/// links of /proc lead who follows them to himself, and can't be followed for others.
+private enum OpenFolder {
+    private static let heads = ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"]
+
+    /// The descriptor of the folder, and the path below it.
+    static func parts(of path: String) -> (descriptor: Int32, rest: String)? {
+        for head in heads where path.hasPrefix(head) {
+            let parts = path.dropFirst(head.count).split(separator: "/", maxSplits: 1)
+            guard parts.count == 2, let number = NumberReader.unsigned(parts[0]) else { return nil }
+            return Int32(exactly: number).map { ($0, String(parts[1])) }
+        }
+        return nil
     }
 }
 

@@ -100,6 +100,29 @@ package final class LocalListener: PausableListener {
         self.loop = loop
     }
 
+    /// Listens at a name without a file, which every user of this network may connect to (an
+    /// abstract socket, unix(7)).
+    /// - Throws: The reason.
+    package init(
+        name: String,
+        on loop: EventLoop,
+        slot: ParkingSlot
+    ) throws(LocalSocketProblem) {
+        do throws(SystemError) {
+            let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
+            let raw = owned.raw
+            try unsafe LocalSocket.call(name: name) { unsafe linux_bind(raw, $0, $1) }
+            try SystemCall.check { listen(raw, Self.backlog) }
+            token = try loop.register(watcher: slot, reading: raw)
+            descriptor = owned.release()
+        } catch {
+            throw .system(error)
+        }
+        path = "@\(name)"
+        identity = []
+        self.loop = loop
+    }
+
     /// Accepts from a socket whose file belongs to the service manager.
     /// - Throws: The kernel's error.
     package init(
@@ -238,6 +261,31 @@ package enum LocalSocket {
     ) throws(SystemError) -> Channel {
         try Channel(owning: open(path), on: loop)
     }
+
+    /// Connects to a name without a file, at once or not at all.
+    package static func connect(
+        toName name: String,
+        on loop: EventLoop
+    ) throws(SystemError) -> Channel {
+        let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
+        let raw = owned.raw
+        try unsafe call(name: name) { unsafe linux_connect(raw, $0, $1) }
+        return try Channel(owning: owned, on: loop)
+    }
+
+    /// The names without a file that begin so in this network; at most `countMax` and one more.
+    package static func names(withPrefix prefix: String, countMax: Int) -> [String] {
+        let table = ProcessFiles.content(of: "/proc/net/unix", bytesMax: tableBytesMax) ?? []
+        // Seven columns, and the path of those that have one; "@" stands for the NUL of a name.
+        let names = table.split(separator: 0x0A).lazy.compactMap { line -> String? in
+            guard let at = line.lastIndex(of: 0x40) else { return nil }
+            let name = String(decoding: line[(at + 1)...], as: UTF8.self)
+            return name.hasPrefix(prefix) ? name : nil
+        }
+        return Array(Set(names.prefix(countMax + 1)))
+    }
+
+    private static let tableBytesMax = 16 << 20
 
     /// The same without a loop: a connected socket that does not block.
     /// - Throws: The kernel's error.
@@ -386,6 +434,19 @@ package enum LocalSocket {
                 return (path: path, madeAt: Int64(status.st_mtim.tv_sec))
             }
         }
+    }
+
+    /// Calls a kernel function with the kernel's form of a name without a file.
+    fileprivate static func call(
+        name: String,
+        _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32
+    ) throws(SystemError) {
+        var storage = sockaddr_storage()
+        // Safety: the name is NUL-terminated for the call, which fills the storage.
+        let length = unsafe linux_make_abstract_address(name, &storage)
+        guard length > 0 else { throw SystemError(code: ENAMETOOLONG) }
+        // Safety: the storage outlives the call, which only reads it.
+        try SystemCall.check { unsafe body(&storage, length) }
     }
 
     /// Calls a kernel function with the kernel's form of a path.

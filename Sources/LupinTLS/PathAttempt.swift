@@ -49,7 +49,7 @@ struct PathAttempt {
         let isReady = unsafe anchors.withStore { store in
             unsafe leaf.withX509 { unsafe X509_STORE_CTX_init(verification, store, $0, list) == 1 }
         }
-        let leftOut = LeftOut(exclusions)
+        let leftOut = LeftOut(exclusions, anchors)
         guard isReady, unsafe leftOut.attach(to: verification),
             unsafe Self.configure(verification, anchors, intermediatesMax, now)
         else { return }
@@ -116,6 +116,15 @@ struct PathAttempt {
             let end = unsafe CertificateTime.seconds(X509_get0_notAfter(certificate))
             return unsafe end == Int64(X509_VERIFY_PARAM_get_time(parameters)) ? 1 : 0
         }
+        if error == X509_V_ERR_EMPTY_SUBJECT_SAN_NOT_CRITICAL, depth == 0 {
+            // Small CAs write so, and a user who names one in a file knows it.
+            let leftOut = unsafe X509_STORE_CTX_get_ex_data(verification, 0)
+            let anchor = unsafe certificates(X509_STORE_CTX_get0_chain(verification)).last
+            guard let leftOut = unsafe leftOut, let anchor else { return 0 }
+            let anchors = unsafe Unmanaged<LeftOut>.fromOpaque(leftOut).takeUnretainedValue()
+                .anchors
+            return anchors.isOfFile(anchor) ? 1 : 0
+        }
         guard depth > 0, depth == count - 1 else { return 0 }
         switch error {
         case X509_V_ERR_CA_BCONS_NOT_CRITICAL, X509_V_ERR_CA_CERT_MISSING_KEY_USAGE,
@@ -158,11 +167,15 @@ extension PathAttempt {
         unsafe X509_STORE_set_check_issued(store) { unsafe Self.mayIssue($0, $1, $2) }
     }
 
-    /// The exclusions of one attempt.
+    /// The exclusions of one attempt, and its anchors.
     private final class LeftOut {
         let exclusions: [Exclusion]
+        let anchors: TrustAnchors
 
-        init(_ exclusions: [Exclusion]) { self.exclusions = exclusions }
+        init(_ exclusions: [Exclusion], _ anchors: TrustAnchors) {
+            self.exclusions = exclusions
+            self.anchors = anchors
+        }
 
         /// The caller holds this object for as long as the verification.
         func attach(to verification: OpaquePointer) -> Bool {

@@ -30,6 +30,30 @@ enum TLSCallbacks {
         }
     }
 
+    /// Watches what a server asks for once the handshake of a client's connection is complete.
+    static func install(behindHandshakeOf ssl: OpaquePointer, _ version: TLSVersion) {
+        switch version {
+        case .tls12:
+            unsafe SSL_set_info_callback(ssl) { unsafe TLSCallbacks.note($0, $1, $2) }
+        case .tls13:
+            var name: UnsafePointer<UInt8>?
+            var count: UInt32 = 0
+            unsafe SSL_get0_alpn_selected(ssl, &name, &count)
+            // "HTTP/2 clients MUST treat a TLS post-handshake CertificateRequest as a connection
+            // error" (RFC 9113 §9.2.3): a certificate is for one request, and here are many.
+            if count == 2 { unsafe SSL_set_cert_cb(ssl, { _, _ in 0 }, nil) }
+        }
+    }
+
+    /// Notes that OpenSSL has refused to negotiate anew (RFC 5246 §7.2.2).
+    private static func note(_ ssl: OpaquePointer?, _ place: Int32, _ alert: Int32) {
+        let isSent = place & SSL_CB_WRITE_ALERT == SSL_CB_WRITE_ALERT
+        guard isSent, alert & 0xFF == SSL_AD_NO_RENEGOTIATION,
+            let connection = unsafe connection(of: ssl)
+        else { return }
+        connection.hasRefusedRenegotiation = true
+    }
+
     /// Checks the peer's certificates in place of OpenSSL's own verification.
     private static func judge(
         _ store: OpaquePointer?,

@@ -63,7 +63,11 @@ package final class TLSContext: Sendable {
                 throw ErrorQueue.failure(.badSetting)
             }
         }
-        try unsafe configuration.identity?.use(onContext: pointer)
+        if let identity = configuration.identity {
+            try unsafe identity.use(onContext: pointer)
+            // A server may ask for the certificate once it knows the request (RFC 8446 §4.2.6).
+            unsafe SSL_CTX_set_post_handshake_auth(pointer, 1)
+        }
         return context
     }
 

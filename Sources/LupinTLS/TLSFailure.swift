@@ -18,6 +18,8 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case unsupportedVersion
         /// The server lacks secure renegotiation (RFC 5746).
         case insecureRenegotiation
+        /// The server wanted to negotiate anew within the connection, which lupin refuses.
+        case renegotiation
         /// The two sides have no ALPN protocol in common.
         case noSharedProtocol
         /// The peer's bytes are not TLS.
@@ -53,6 +55,7 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case .certificateRefused(let refusal): "the peer's certificate was refused (\(refusal))"
         case .unsupportedVersion: "no TLS version in common (\(reason))"
         case .insecureRenegotiation: "the peer has no secure renegotiation"
+        case .renegotiation: "the peer wanted to negotiate TLS anew, and lupin refuses that"
         case .noSharedProtocol: "no ALPN protocol in common"
         case .notTLS: "the peer doesn't speak TLS (\(reason))"
         case .protocolError: "the peer broke the rules of TLS (\(reason))"

@@ -35,6 +35,8 @@ package final class TLSSession {
     private(set) var refusesOtherProtocols = false
     private var check: CertificateCheck?
     private var awaitsStaple = false
+    /// The server wanted to negotiate anew, and has sent no data since.
+    var hasRefusedRenegotiation = false
     private var refusal: CertificateRefusal?
     private var failure: TLSFailure?
     private var isComplete = false
@@ -191,6 +193,7 @@ package final class TLSSession {
             // Neither is called again: TLS 1.3 has no renegotiation, and TLS 1.2's is disabled.
             check = nil
             protocols = []
+            if context.isClient { unsafe TLSCallbacks.install(behindHandshakeOf: ssl, version) }
             releaseBuffers()
             return (consumed, .complete)
         case SSL_ERROR_WANT_READ: return (consumed, .wantsInput)
@@ -241,10 +244,12 @@ package final class TLSSession {
                 return SSL_ERROR_NONE
             }
         }
+        if produced > 0 { hasRefusedRenegotiation = false }
         switch error {
         case SSL_ERROR_NONE, SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             if newTicket !== ticketBefore { releaseBuffers() }
             return (consumed, produced, false)
+        case SSL_ERROR_ZERO_RETURN where hasRefusedRenegotiation: throw fail()
         case SSL_ERROR_ZERO_RETURN: return (consumed, produced, true)
         default:
             let failure = fail()
@@ -347,6 +352,8 @@ package final class TLSSession {
         )
         if let refusal {
             failure = TLSFailure(.certificateRefused(refusal), reason: failure.reason)
+        } else if hasRefusedRenegotiation {
+            failure = TLSFailure(.renegotiation, reason: failure.reason)
         }
         self.failure = failure
         return failure

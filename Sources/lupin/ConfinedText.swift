@@ -29,7 +29,8 @@ struct ConfinedText {
         let leftOut = variables.leftOut(of: environment, isConfined: true).sorted()
         let rules = configuration.fileName.map { "requests are judged by \($0)" }
         return ["Reached", "  lupin alone: \(LogText.plain(rules ?? Self.withoutRules))"]
-            + (leftOut.isEmpty ? [] : ["Variables left out"] + Self.wrapped(leftOut.map(LogText.plain)))
+            + (leftOut.isEmpty ? [] : ["Variables left out"])
+            + Self.wrapped(leftOut.map(LogText.plain))
     }
 
     private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [

@@ -6,6 +6,35 @@ import LupinTestKit
 import Testing
 
 struct PeerTrustTests {
+    @Test func `a certificate without a name is one where no name is demanded`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        let leaf = try root.leaf("www.example.com") { $0.alternativeNames = [] }
+        let sample = TrustSample(leaf, root)
+        #expect(TrustPolicy.system(host: false).evaluate(try sample.trust()).passed)
+        #expect(!TrustPolicy.system(host: true).evaluate(try sample.trust()).passed)
+    }
+
+    @Test func `a certificate may have no subject below a CA of a file`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        let leaf = try root.leaf("www.example.com") { builder in
+            builder.commonName = nil
+            builder.alternativeNames = []
+            builder.add("2.5.29.17", [0x30, 0x11, 0x82, 0x0F] + "www.example.com".utf8)
+        }
+        let sample = TrustSample(leaf, root)
+        #expect(try sample.path().problem == nil)
+        // Not where the system has the CA.
+        let files = try MintedFiles()
+        let file = try files.write(root.certificate.pem, "system.pem")
+        var settings = TrustAnchorSettings()
+        settings.usesSystem = true
+        let system = try TrustAnchors.load(settings, environment: ["SSL_CERT_FILE": file])
+        let certificates = try #require(PeerCertificates(encodings: leaf.presented))
+        let host = try #require(Host("www.example.com"))
+        let trust = PeerTrust(certificates, host: host, anchors: system, now: trustNow)
+        #expect(trust.path(to: .configured).problem?.kind == .malformed)
+    }
+
     private static let matching: [(name: String, host: String)] = [
         ("www.example.com", "www.example.com"), ("WWW.Example.COM", "www.example.com"),
         ("*.example.com", "www.example.com"), ("*.example.com", "xn--bcher-kva.example.com"),

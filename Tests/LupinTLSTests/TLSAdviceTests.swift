@@ -15,6 +15,7 @@ struct TLSAdviceTests {
             (.peerRejectedOurCertificate(.unknownAuthority), true, certificate),
             (.alertReceived(.unrecognizedName), false, "does not know the name"),
             (.unsupportedVersion, false, "TLS 1.2"), (.insecureRenegotiation, false, "RFC 5746"),
+            (.renegotiation, true, "client_cert"),
             (.notTLS, false, nil), (.truncated, false, nil),
             (.alertReceived(TLSAlert(rawValue: 80)), true, nil),
         ] as [(TLSFailure.Kind, Bool, String?)]

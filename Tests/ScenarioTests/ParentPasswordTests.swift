@@ -3,6 +3,26 @@ import LupinTestKit
 import Testing
 
 struct ParentPasswordTests {
+    @Test(arguments: ["GET", "CONNECT"])
+    func `the rule that names a parent which fails is named, too`(method: String) async throws {
+        let port = try ReservedPort()
+        let proxy = "http://127.0.0.1:\(port.number)"
+        let rules = "rules: [{name: corp, match: origin.test, proxy: \"\(proxy)\"}]"
+        try await ProxyFixture.run(rules) { lupin in
+            let client = try lupin.client()
+            try client.send(method, method == "GET" ? "http://origin.test/" : "origin.test:443")
+            let response = try client.response(to: method)
+            let text = "The parent proxy 127.0.0.1:\(port.number) (rule \"corp\") refused"
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains(text))
+            let status = response["Proxy-Status"] ?? ""
+            #expect(status.contains("next-hop=\"127.0.0.1:\(port.number)\""))
+            let record = try lupin.record()
+            #expect(record["error.parent"] == "127.0.0.1:\(port.number)")
+            #expect(record["error.parent_rule"] == "corp")
+        }
+    }
+
     private static let password = "Proxy-Authorization: Basic dTpw"
     private static let other = "Proxy-Authorization: Basic eDp5"
 

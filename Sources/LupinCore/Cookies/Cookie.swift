@@ -2,6 +2,7 @@
 
 /// A cookie of one host in a jar.
 package struct Cookie: Sendable, Equatable {
+    /// An ``OctetText``, as is the value.
     package var name: String
     package var value: String
     /// Begins with `/`.

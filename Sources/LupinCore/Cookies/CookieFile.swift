@@ -89,17 +89,18 @@ package enum CookieFile {
         _ isHTTPOnly: Bool,
         now: Int64
     ) -> Entry? {
-        guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }),
-            let text = String(validating: line, as: UTF8.self)
-        else { return nil }
-        var fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+        var fields = OctetText.text(Array(line)).split(
+            separator: "\t",
+            omittingEmptySubsequences: false
+        ).map(String.init)
         // Some editors trim lines: an empty value may lack the tab before it.
         if fields.count == 6 { fields.append("") }
         guard fields.count == 7, let isOfDomain = flag(fields[1]), let isSecure = flag(fields[3]),
             let host = Host(fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]),
             fields[2].hasPrefix("/"), fields[2].utf8.count <= SetCookie.attributeBytesMax,
             let end = seconds(fields[4]), !fields[5].isEmpty,
-            fields[5].utf8.count + fields[6].utf8.count <= SetCookie.pairBytesMax,
+            OctetText.bytes(fields[5] + fields[6]).count <= SetCookie.pairBytesMax,
             isPair(name: fields[5], value: fields[6])
         else { return nil }
         let limit = now.addingSaturated(SetCookie.lifetimeMax)
@@ -177,6 +178,7 @@ package enum CookieFile {
             cookie.name, cookie.value,
         ]
         guard !fields.contains(where: { $0.utf8.contains(0x09) }) else { return nil }
-        return (cookie.isHTTPOnly ? mark : []) + fields.joined(separator: "\t").utf8 + [0x0A]
+        let text = OctetText.bytes(fields.joined(separator: "\t"))
+        return (cookie.isHTTPOnly ? mark : []) + text + [0x0A]
     }
 }

@@ -51,10 +51,10 @@ package struct CookieList: Sendable {
             names.insert(Array(bytes[name.trimmedRange]))
         }
         var merged = Array(client[range])
-        for pair in pairs where !names.contains(Array(pair.name.utf8)) {
+        for pair in pairs where !names.contains(OctetText.bytes(pair.name)) {
             // The client's value may already end with a semicolon.
             if !merged.isEmpty { merged += merged.last == 0x3B ? [0x20] : [0x3B, 0x20] }
-            merged += CookieList.text(pair).utf8
+            merged += OctetText.bytes(CookieList.text(pair))
         }
         return merged
     }

@@ -4,8 +4,6 @@
 package enum CookieProblem: String, Error, Sendable, Equatable, CaseIterable {
     /// A control byte other than a tab.
     case controlByte
-    /// Lupin stores text, and would have to change the value.
-    case notUTF8
     /// More than ``SetCookie/pairBytesMax`` for name and value.
     case tooLong
     /// Neither name nor value.

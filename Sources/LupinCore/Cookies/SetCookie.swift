@@ -5,7 +5,8 @@ extension FieldSection {
     package var cookieValues: [String] {
         guard names.contains(.setCookie) else { return [] }
         return lines.filter { $0.known == .setCookie }.compactMap { line in
-            try? SetCookie(parsing: storage.span.extracting(line.value.range)).value
+            let cookie = try? SetCookie(parsing: storage.span.extracting(line.value.range))
+            return cookie.map { String(decoding: OctetText.bytes($0.value), as: UTF8.self) }
         }
     }
 }
@@ -24,7 +25,7 @@ package struct SetCookie: Sendable, Equatable {
     /// The longest time that a cookie is stored: 400 days.
     package static let lifetimeMax: Int64 = 400 * 86400
 
-    /// Empty for a cookie without a name.
+    /// Empty for a cookie without a name; an ``OctetText``, as is the value.
     package var name: String
     package var value: String
     /// As written, without one leading dot; nil if it is absent or empty.
@@ -49,7 +50,7 @@ package struct SetCookie: Sendable, Equatable {
     }
 
     /// Parses a field value.
-    /// - Throws: `controlByte`, `notUTF8`, `tooLong` or `empty`. An invalid attribute counts as
+    /// - Throws: `controlByte`, `tooLong` or `empty`. An invalid attribute counts as
     ///   absent.
     package init(parsing bytes: Span<UInt8>) throws(CookieProblem) {
         for i in bytes.indices where bytes[i] < 0x20 && bytes[i] != 0x09 || bytes[i] == 0x7F {
@@ -63,10 +64,10 @@ package struct SetCookie: Sendable, Equatable {
         guard name.count + value.count <= SetCookie.pairBytesMax else { throw .tooLong }
         guard !name.isEmpty || !value.isEmpty else { throw .empty }
         let part = bytes.extracting(0..<end)
-        guard let nameText = SetCookie.text(part.extracting(name)),
-            let valueText = SetCookie.text(part.extracting(value))
-        else { throw .notUTF8 }
-        self.init(name: nameText, value: valueText)
+        self.init(
+            name: OctetText.text([UInt8](copying: part.extracting(name))),
+            value: OctetText.text([UInt8](copying: part.extracting(value)))
+        )
         while end < bytes.count {
             let start = end + 1
             end = SetCookie.index(of: 0x3B, in: bytes, from: start)

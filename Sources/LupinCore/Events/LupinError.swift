@@ -18,6 +18,8 @@ public struct LupinError: Error, Sendable, Equatable {
 
     /// `host:port` of the parent proxy whose failure it is, instead of the host's; nil for none.
     package var parent: String?
+    /// The rule that names this parent proxy; nil where the settings do.
+    package var parentRule: String?
 
     /// Creates an error; omitted values follow from `kind`.
     package init(
@@ -74,8 +76,22 @@ public struct LupinError: Error, Sendable, Equatable {
         return error
     }
 
+    /// The same error with the rule that names the parent proxy whose failure it is.
+    package func naming(parentRule rule: String?) -> LupinError {
+        guard parent != nil, let rule else { return self }
+        var error = self
+        error.parentRule = rule
+        return error
+    }
+
     /// What failed, at which host, and what to try.
     public var sentence: String {
-        kind.sentence(host: host ?? "the server", parent: parent, status: status)
+        let by = parent.map { Self.parentText($0, rule: parentRule) }
+        return kind.sentence(host: host ?? "the server", parent: by, status: status)
+    }
+
+    /// A parent proxy with the rule that names it, if one does.
+    static func parentText(_ parent: String, rule: String?) -> String {
+        rule.map { "\(parent) (rule \"\($0)\")" } ?? parent
     }
 }

@@ -94,6 +94,9 @@ extension RecordFormat {
             place.add(.errorDetail, error.detail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
             if let parent = error.parent { place.add(.errorParent, parent, redactor, to: &output) }
+            if let rule = error.parentRule {
+                place.add(.errorParentRule, rule, redactor, to: &output)
+            }
         }
         guard let tunnel = record.tunnel else { return }
         place.add(.tunnelSent, tunnel.sentBytes, to: &output)

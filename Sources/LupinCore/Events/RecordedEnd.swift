@@ -178,9 +178,11 @@ package struct RecordedEnd: Sendable {
         }
         let host = record[field: .domain]?.string ?? "the server"
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
+        let rule = record[field: .errorParentRule]?.string
+        let parent = record[field: .errorParent]?.string
         let sentence = error.sentence(
             host: host,
-            parent: record[field: .errorParent]?.string,
+            parent: parent.map { LupinError.parentText($0, rule: rule) },
             status: status ?? error.defaultStatus
         )
         var lines = ["why: \(sentence)"]

@@ -132,8 +132,18 @@ extension FieldSection {
 
     /// Replaces all lines called `name` with one line, at the position of the first.
     public mutating func set(name: String, value: String) {
+        set(makeLine(name: name, value: value), name)
+    }
+
+    /// The same with an ``OctetText``.
+    package mutating func set(name: String, octets: String) {
+        let bytes = OctetText.bytes(octets)
+        let known = FieldName(name.utf8Span.span)
+        set(makeLine(name: name.utf8Span.span, value: bytes.span, known: known), name)
+    }
+
+    private mutating func set(_ line: Line, _ name: String) {
         let wanted = Array(name.utf8)
-        let line = makeLine(name: name, value: value)
         guard let first = lines.firstIndex(where: { nameEquals($0, wanted.span) }) else {
             lines.append(line)
             return

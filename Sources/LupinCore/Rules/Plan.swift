@@ -84,6 +84,8 @@ package final class Plan: Sendable {
     package let trace: Bool?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
+    /// The name of the rule that has it.
+    package let proxyRule: String?
     /// nil is `NamedTrustPolicy.system`.
     package let trust: NamedTrustPolicy?
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
@@ -113,11 +115,11 @@ package final class Plan: Sendable {
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
         hasTimeouts = timeouts != TimeoutOverrides()
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
-        proxy = rules.last { $0.proxy != nil }?.proxy
+        let leading = rules.last { $0.proxy != nil }
+        (proxy, proxyRule) = (leading?.proxy, leading?.name)
         respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
         let responding = respondingIndex.map { set.rules[$0] }
-        respond = responding?.respond
-        respondingRule = responding?.reference
+        (respond, respondingRule) = (responding?.respond, responding?.reference)
         throttle = rules.reduce(into: ThrottleSettings()) { $0.merge($1.throttle) }
         throttleRule = rules.last { !$0.throttle.isEmpty }?.name
         // All other keys are about the requests inside.

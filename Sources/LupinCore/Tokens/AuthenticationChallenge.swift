@@ -5,7 +5,7 @@ package struct AuthenticationChallenge: Sendable, Equatable {
     package struct Parameter: Sendable, Equatable {
         /// As written; case is ignored in comparisons.
         package let name: String
-        /// Without quotes and escapes.
+        /// Without quotes and escapes; an ``OctetText``.
         package let value: String
     }
 
@@ -28,11 +28,18 @@ extension AuthenticationChallenge {
         in fields: FieldSection,
         _ name: FieldName = .wwwAuthenticate
     ) -> [AuthenticationChallenge] {
-        fields.values(of: name.spelling).flatMap { challenges(in: $0) }
+        let wanted = name.spelling.utf8Span.span
+        return fields.lines.filter { fields.nameEquals($0, wanted) }.flatMap { line in
+            challenges(in: Array(fields.storage[line.value.range]))
+        }
     }
 
     /// The challenges in one value; of a malformed value, those that could be parsed.
     package static func challenges(in value: String) -> [AuthenticationChallenge] {
+        challenges(in: Array(value.utf8))
+    }
+
+    private static func challenges(in value: [UInt8]) -> [AuthenticationChallenge] {
         var reader = ChallengeReader(value)
         reader.read()
         return reader.challenges
@@ -78,7 +85,7 @@ private struct ChallengeReader {
     private let bytes: [UInt8]
     private var position = 0
 
-    init(_ value: String) { bytes = Array(value.utf8) }
+    init(_ value: [UInt8]) { bytes = value }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -166,7 +173,7 @@ private struct ChallengeReader {
         position += 1
         while let byte = current {
             position += 1
-            if byte == UInt8(ascii: "\"") { return String(decoding: text, as: UTF8.self) }
+            if byte == UInt8(ascii: "\"") { return OctetText.text(text) }
             if byte == UInt8(ascii: "\\"), let escaped = current {
                 position += 1
                 text.append(escaped)
@@ -191,7 +198,7 @@ private struct ChallengeReader {
                 end = position
             }
         }
-        return end == start ? nil : String(decoding: bytes[start..<end], as: UTF8.self)
+        return end == start ? nil : OctetText.text(Array(bytes[start..<end]))
     }
 
     // MARK: Moving on

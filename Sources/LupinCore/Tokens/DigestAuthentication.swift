@@ -43,7 +43,7 @@ package struct DigestSession: Sendable, Equatable {
     ///   - credentials: User and password.
     ///   - cnonce: Fresh random text of base64 or hexadecimal characters.
     ///   - hash: The hash function.
-    /// - Returns: `Digest` with its parameters.
+    /// - Returns: `Digest` with its parameters, as an ``OctetText``: a realm goes back unchanged.
     package mutating func field(
         method: String,
         uri: String,
@@ -59,7 +59,7 @@ package struct DigestSession: Sendable, Equatable {
         firstCnonce = firstCnonce ?? cnonce
         let function = challenge.algorithm.hash
         func digest(_ parts: String...) -> String {
-            HexText.text(hash(function, Array(parts.joined(separator: ":").utf8)))
+            HexText.text(hash(function, OctetText.bytes(parts.joined(separator: ":"))))
         }
         var secret = digest(credentials.user, challenge.realm, credentials.password)
         if challenge.algorithm.isSession { secret = digest(secret, challenge.nonce, cnonce) }

@@ -22,7 +22,7 @@ struct Client: Sendable {
     var number: UInt32?
     /// It knew of no proxy: the kernel led its connection here.
     var isRedirected = false
-    /// Another lupin of this user created the socket, for a client of its own.
+    /// Another lupin created the socket, for a client of its own.
     var isThroughSibling = false
 }
 

@@ -65,7 +65,7 @@ extension Exchange {
         if users.admits(await clientUser()) { return }
         let way =
             client.isThroughSibling
-            ? " The request comes through another lupin of that user, and not from who may." : ""
+            ? " The request comes through another lupin, and not from who may." : ""
         let rule = plan?.owningRule.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
         throw .request(
             status: 403,

@@ -274,7 +274,7 @@ extension Exchange {
             side: .upstream,
             retry: .never,
             status: 407
-        ).blaming(hop.text)
+        ).blaming(hop.text).naming(parentRule: plan?.proxyRule)
     }
 
     /// Whether the client gets the parent's challenge: lupin has no credentials for the parent.
@@ -292,6 +292,7 @@ extension Exchange {
     /// client can't take the incomplete response for complete.
     func fail(_ error: LupinError) async {
         if isCancelled { return endUnanswered(.cancelled) }
+        let error = error.naming(parentRule: plan?.proxyRule)
         record.error = error
         upload?.cancel()
         download?.cancel()

@@ -27,7 +27,9 @@ extension Exchange {
         to target: KnownTarget
     ) -> Resumable? {
         let response = obtained.response
-        guard request.method == .get, response.status < 300, framing.isEmpty else { return nil }
+        guard request.method == .get, response.status < 300, framing.isEmpty,
+            response.flaws.isEmpty
+        else { return nil }
         let made = Resumption.make(
             request: attempt.adapted.head,
             response: response.head,
@@ -63,12 +65,7 @@ extension Exchange {
             do throws(LupinError) {
                 let response = try await attempt.run()
                 noteOutcome(of: attempt, status: response.status)
-                let length = response.framing.knownLength
-                switch resumable.rule.check(
-                    response.head,
-                    contentLength: length,
-                    received: received
-                ) {
+                switch verdict(on: response, resumable, received) {
                 case .continues:
                     attempt.close(status: response.status, decision: .deliver, reason: "")
                     guard let upstream else { throw LupinError.stopping }
@@ -85,6 +82,23 @@ extension Exchange {
                 attempt.close(error: error, decision: .resume, reason: error.retry.rawValue)
             }
         }
+    }
+
+    /// Whether a response has the rest; one with flaws might be read in another way.
+    private func verdict(
+        on response: ParsedResponse,
+        _ resumable: Resumable,
+        _ received: UInt64
+    ) -> ResumeVerdict {
+        guard response.flaws.isEmpty else {
+            let words = response.flaws.all.map(\.word).joined(separator: ", ")
+            return .refused("it has flaws: \(words)")
+        }
+        return resumable.rule.check(
+            response.head,
+            contentLength: response.framing.knownLength,
+            received: received
+        )
     }
 
     /// The client's leaving and lupin's stopping end the exchange with their own error.

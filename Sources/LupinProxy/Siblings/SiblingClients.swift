@@ -8,7 +8,8 @@ extension Exchange {
     /// When another lupin of this user made the connection, that one reports its client. Without an
     /// answer in time the user is unknown, if that process holds the connection.
     func userBehindSiblings(_ user: UInt32, in slot: ParkingSlot) async -> UInt32? {
-        guard user == ProcessOwner.userNumber, let ends = downstream.ends else { return user }
+        guard let ends = downstream.ends else { return user }
+        if user != ProcessOwner.userNumber { return await userBehindLupins(of: user, in: slot) }
         guard let sockets = await siblings(in: slot) else { return nil }
         guard !sockets.isEmpty else { return user }
         let question = SiblingQuestion(peer: ends.peer, local: ends.local)
@@ -16,7 +17,11 @@ extension Exchange {
         // One time limit for all of them: there may be hundreds.
         let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
         for socket in sockets {
-            switch await ask(question, at: socket, until: deadline, on: slot.loop) {
+            let answer = await ask(question, of: user, deadline, on: slot.loop) {
+                loop throws(SystemError) in
+                try LocalSocket.connect(to: socket, on: loop)
+            }
+            switch answer {
             case .other: continue
             case .unknown:
                 client.isThroughSibling = true
@@ -45,6 +50,35 @@ extension Exchange {
         return await processes.isHeld(ends.peer, to: ends.local, slot: slot) ? user : nil
     }
 
+    /// The same where a lupin of another user may have made the connection.
+    ///
+    /// Who listens for such questions as that user is asked. One that does not answer makes the
+    /// user unknown.
+    private func userBehindLupins(of user: UInt32, in slot: ParkingSlot) async -> UInt32? {
+        guard let ends = downstream.ends else { return user }
+        let names = await resources.shared.processes.ask(slot: slot) {
+            SiblingFolder.publicNames(of: user)
+        }
+        let question = SiblingQuestion(peer: ends.peer, local: ends.local)
+        let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
+        for name in names.flatMap(\.self) ?? [] {
+            let answer = await ask(question, of: user, deadline, on: slot.loop) {
+                loop throws(SystemError) in
+                try LocalSocket.connect(toName: name, on: loop)
+            }
+            switch answer {
+            case .other: continue
+            case .user(let number):
+                client.isThroughSibling = true
+                return number
+            case .unknown, nil:
+                client.isThroughSibling = true
+                return nil
+            }
+        }
+        return names.flatMap(\.self) == nil ? nil : user
+    }
+
     /// The sockets of the other lupin processes of this user; nil when they can't be read.
     private func siblings(in slot: ParkingSlot) async -> [String]? {
         let shared = resources.shared
@@ -63,13 +97,14 @@ extension Exchange {
     /// The answer of a sibling; nil when none comes in time.
     private func ask(
         _ question: SiblingQuestion,
-        at socket: String,
-        until deadline: UInt64,
-        on loop: EventLoop
+        of user: UInt32,
+        _ deadline: UInt64,
+        on loop: EventLoop,
+        _ connect: (EventLoop) throws(SystemError) -> Channel
     ) async -> SiblingAnswer? {
         let channel: Channel
         do throws(SystemError) {
-            channel = try LocalSocket.connect(to: socket, on: loop)
+            channel = try connect(loop)
         } catch {
             // A dead socket has no process; a busy process may hold the connection.
             return error.isAbsence || error.isRefusal ? .other : nil
@@ -79,8 +114,8 @@ extension Exchange {
             channel.close()
             waiting.retire()
         }
-        // Another user's process can't be a sibling: the folder is for this user only.
-        guard LocalSocket.user(of: channel) == ProcessOwner.userNumber else { return .other }
+        // Whoever else listens there can't be a lupin of that user.
+        guard LocalSocket.user(of: channel) == user else { return .other }
         channel.slot = waiting
         channel.readableReason = .downstreamReadable
         channel.stage { $0.append(contentsOf: "\(question.text)\n".utf8) }

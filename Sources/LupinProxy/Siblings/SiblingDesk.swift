@@ -1,4 +1,4 @@
-// Answers other lupin processes of the same user about the client of a connection to them.
+// Answers other lupin processes about the client of a connection to them.
 import Logging
 import LupinCore
 import LupinIO
@@ -15,6 +15,8 @@ final class SiblingDesk {
     /// What is read when it changes; nil where the rules are read once.
     private let watched: () -> [String]?
     private var listener: (LocalListener, ParkingSlot)?
+    /// For lupins of other users.
+    private var publicListener: (LocalListener, ParkingSlot)?
     private var underWay = 0
     private var isClosed = false
     /// The slots of tasks that wait until a question is answered.
@@ -41,6 +43,8 @@ final class SiblingDesk {
     /// - Returns: The siblings that ended without stopping since the last check.
     func open() -> [CrashEvent] {
         guard !shared.siblingFolders.isEmpty else { return [] }
+        openForOthers()
+        defer { beginToAccept() }
         let slot = ParkingSlot(on: loop)
         for folder in shared.siblingFolders where listener == nil {
             do throws(LocalSocketProblem) {
@@ -66,8 +70,6 @@ final class SiblingDesk {
             )
             return []
         }
-        let local = LoopLocal(self, of: loop.executor)
-        Task.immediate(executorPreference: loop.executor) { await local.value.accept() }
         return shared.siblingFolders.flatMap { folder in
             let sockets = (try? SiblingFolder.sockets(in: folder)) ?? []
             defer { SiblingFolder.removeDeadMarks(in: folder) }
@@ -77,18 +79,43 @@ final class SiblingDesk {
         }
     }
 
+    private func beginToAccept() {
+        for pair in [listener, publicListener].compactMap(\.self) {
+            let local = LoopLocal((self, pair.0, pair.1), of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) {
+                let (desk, listener, slot) = local.value
+                await desk.accept(listener, slot)
+            }
+        }
+    }
+
+    private func openForOthers() {
+        let slot = ParkingSlot(on: loop)
+        let name = SiblingFolder.publicName(of: shared.pseudonym)
+        do throws(LocalSocketProblem) {
+            publicListener = (try LocalListener(name: name, on: loop, slot: slot), slot)
+        } catch {
+            shared.logger.warning(
+                """
+                no socket for lupins of other users can be made: they take all clients of this \
+                one for this user: \(error.message)
+                """
+            )
+        }
+    }
+
     func close() async {
         isClosed = true
         shared.marks.end()
-        if let (listener, slot) = listener {
+        for (listener, slot) in [listener, publicListener].compactMap(\.self) {
             listener.close()
             slot.wake(.cut)
         }
         while underWay > 0 { await awaitEnd() }
     }
 
-    private func accept() async {
-        guard let (listener, slot) = listener else { return }
+    private func accept(_ listener: LocalListener, _ slot: ParkingSlot) async {
+        let isPublic = listener === publicListener?.0
         while !isClosed {
             if underWay >= Self.questionsMax { listener.pause() }
             while underWay >= Self.questionsMax, !isClosed { await awaitEnd() }
@@ -100,7 +127,7 @@ final class SiblingDesk {
             switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user):
                 // The folder is for this user only; root can connect all the same.
-                guard user == ProcessOwner.userNumber || user == 0 else {
+                guard isPublic || user == ProcessOwner.userNumber || user == 0 else {
                     channel.close()
                     continue
                 }
@@ -108,7 +135,7 @@ final class SiblingDesk {
                 let local = LoopLocal((self, channel), of: loop.executor)
                 Task.immediate(executorPreference: loop.executor) {
                     let (desk, channel) = local.value
-                    await desk.serve(channel)
+                    await desk.serve(channel, isPublic: isPublic)
                     desk.end()
                 }
             case .blocked: _ = await slot.park(for: .ready | .cut)
@@ -136,12 +163,12 @@ final class SiblingDesk {
         _ = await slot.park(for: .answered)
     }
 
-    private func serve(_ channel: Channel) async {
+    private func serve(_ channel: Channel, isPublic: Bool) async {
         let slot = ParkingSlot(on: loop)
         channel.slot = slot
         channel.readableReason = .downstreamReadable
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.patience))
-        if line == Belonging.question {
+        if line == Belonging.question, !isPublic {
             await tellBelongings(channel, slot)
         } else if let question = line.flatMap({ SiblingQuestion($0) }) {
             let answer = await answer(question)

@@ -74,6 +74,24 @@ package enum SiblingFolder {
         "\(ProcessOwner.processNumber)-\(pseudonym)\(markInfix)\(inode)"
     }
 
+    /// Where a process with this pseudonym answers lupins of other users about its clients: a name
+    /// in this network, since no folder is everybody's.
+    static func publicName(of pseudonym: String) -> String {
+        "\(publicPrefix(of: ProcessOwner.userNumber))\(pseudonym)"
+    }
+
+    /// The same of all lupins of a user; nil where there are too many to ask.
+    ///
+    /// Anybody may listen at such a name: who is believed must be that user. It blocks.
+    static func publicNames(of user: UInt32) -> [String]? {
+        let prefix = publicPrefix(of: user)
+        let names = LocalSocket.names(withPrefix: prefix, countMax: publicNamesMax)
+        return names.count > publicNamesMax ? nil : names
+    }
+
+    private static func publicPrefix(of user: UInt32) -> String { "lupin.\(user)." }
+    private static let publicNamesMax = 256
+
     /// The number of the process that made the socket.
     package static func process(of socket: String) -> Int32 {
         let name = socket.split(separator: "/").last ?? ""

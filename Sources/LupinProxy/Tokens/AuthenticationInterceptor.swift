@@ -196,7 +196,7 @@ final class AuthenticationInterceptor: RequestAdapter {
                 request.head.fields.remove(name: definition.field.name)
                 return
             }
-            request.head.fields.set(name: definition.field.name, value: value)
+            request.head.fields.set(name: definition.field.name, octets: value)
             use.isSent = true
             request.steps.note(applied: "auth \(definition.name)")
         } catch {

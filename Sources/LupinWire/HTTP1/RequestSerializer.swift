@@ -27,7 +27,7 @@ public import LupinCore
     @usableFromInline package var upgrade: String?
     /// Sends `Connection: close`.
     @usableFromInline package var closes: Bool
-    /// The credentials for a parent proxy.
+    /// The credentials for a parent proxy, an ``OctetText``.
     @usableFromInline package var proxyAuthorization: String?
 
     // Inlinable, because a call across modules would return a copy.
@@ -113,7 +113,9 @@ package enum RequestSerializer {
         cursor.appendFraming(options.framing)
         if let via = options.via { cursor.appendVia(via) }
         if let credentials = options.proxyAuthorization {
-            cursor.appendField("Proxy-Authorization: ", credentials)
+            cursor.append("Proxy-Authorization: " as StaticString)
+            cursor.append(OctetText.bytes(credentials).span)
+            cursor.appendLineEnd()
         }
         appendConnection(options, to: &cursor)
         cursor.appendLineEnd()

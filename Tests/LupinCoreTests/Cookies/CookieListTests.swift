@@ -30,6 +30,14 @@ struct CookieListTests {
         #expect(fieldValue(of: client, with: jar) == expected)
     }
 
+    @Test func `bytes beyond UTF-8 go back as they came`() {
+        var fields = FieldSection()
+        CookieList([(name: OctetText.text([0xE4]), value: OctetText.text([0xFF, 0x41]))])
+            .attach(to: &fields)
+        let value = fields.lines.first.map { fields.storage[$0.value.range] }
+        #expect(value.map(Array.init) == [0xE4, 0x3D, 0xFF, 0x41])
+    }
+
     @Test func `without cookies the client's field stays, and there is none of nothing`() {
         let empty = CookieList()
         #expect(empty.isEmpty && fieldValue(of: nil, with: empty) == nil)

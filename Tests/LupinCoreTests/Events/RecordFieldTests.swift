@@ -82,6 +82,7 @@ struct RecordFieldTests {
         record.bypass = BypassRecord(sinceMicroseconds: 1, untilMicroseconds: 2, cause: "x")
         record.redirects = [RedirectRecord(status: 302, location: "http://a.example/")]
         record.error = LupinError(.connectionRefused, detail: "connect").blaming("p.test:3128")
+            .naming(parentRule: "corp")
         record.flaws = ResponseFlaws([.lineFeed])
         record.tunnel = TunnelRecord()
         record.tunnel?.closedBy = .client

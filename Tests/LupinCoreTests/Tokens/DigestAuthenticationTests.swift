@@ -49,6 +49,37 @@ struct DigestAuthenticationTests {
         )
     }
 
+    @Test func `a realm is hashed and sent back byte for byte`() throws {
+        let realm: [UInt8] = [0x4B, 0xFC, 0x63, 0x68, 0x65]
+        var fields = FieldSection()
+        fields.add(name: "WWW-Authenticate", value: "Digest realm=\"R\", nonce=\"n\"")
+        let line = fields.lines[0]
+        let quoted = fields.storage[line.value.range].firstIndex(of: 0x52)
+        let place = try #require(quoted)
+        fields.storage.replaceSubrange(place...place, with: realm)
+        fields.lines[0].value = ByteRange(
+            start: line.value.range.lowerBound,
+            count: line.value.range.count + realm.count - 1
+        )
+        var session = try #require(DigestSession(AuthenticationChallenge.challenges(in: fields)))
+        var inputs: [[UInt8]] = []
+        let field = session.field(
+            method: "GET",
+            uri: "/x",
+            credentials: try UserPassword(user: "ann", password: "pw"),
+            cnonce: "cn"
+        ) { _, bytes in
+            inputs.append(bytes)
+            return [1]
+        }
+        #expect(inputs.first == Array("ann:".utf8) + realm + Array(":pw".utf8))
+        var sent = FieldSection()
+        sent.set(name: "Authorization", octets: field)
+        let bytes = Array(sent.storage[sent.lines[0].value.range])
+        let expected = Array("realm=\"".utf8) + realm + Array("\"".utf8)
+        #expect(bytes.split(separator: expected).count == 2)
+    }
+
     // MARK: RFC 7616 §3.9
 
     @Test(

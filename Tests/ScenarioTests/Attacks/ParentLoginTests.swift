@@ -114,6 +114,52 @@ struct ParentLoginTests {
         }
     }
 
+    @Test func `no hedge runs beside a request on the connection of a login`() async throws {
+        let gate = Bell()
+        let parent = try Self.parent("NTLM") { connection, _ in
+            _ = gate.wait()
+            try connection.reply(body: "secret")
+        }
+        gate.ring()
+        let clock = VirtualClock()
+        let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+        let rules = everywhere("retry: {use: standard, hedge: {after: 200ms}}")
+        try await ProxyFixture.run(settings + rules, clock: clock) { proxy in
+            defer { parent.stop() }
+            let user = try proxy.client()
+            try Self.logIn(user, "NTLM")
+            let before = parent.connections.count
+            try user.send("GET", "http://origin.test/slow")
+            try proxy.settle()
+            try clock.advance(by: .seconds(1))
+            try proxy.settle()
+            gate.ring()
+            #expect(try user.response().bodyText == "secret")
+            #expect(parent.connections.count == before)
+            #expect(try proxy.client().get("http://origin.test/").status == 407)
+        }
+    }
+
+    @Test func `the rest of a broken download is asked for without the login`() async throws {
+        let parent = try Self.parent("NTLM") { connection, repetition in
+            guard repetition == 1 else { return try connection.reply(body: "secret") }
+            let fields = ["HTTP/1.1 200 OK", "ETag: \"v1\"", "Content-Length: 10"]
+            try connection.send(fields.joined(separator: "\r\n") + "\r\n\r\n01234")
+            connection.close()
+        }
+        try await Self.run(parent, everywhere("resume: true")) { proxy in
+            let user = try proxy.client()
+            try Self.logIn(user, "NTLM")
+            try user.send("GET", "http://origin.test/file")
+            // Another connection knows no user: its 407 is no rest.
+            let (bytes, _) = try user.stream.untilEnd()
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(text.hasSuffix("01234"))
+            #expect(try proxy.client().get("http://origin.test/file").status == 407)
+            #expect(try proxy.records(5)[3]["outcome"] == "truncated")
+        }
+    }
+
     @Test func `what comes over a login is stored for nobody else`() async throws {
         let rules = everywhere("cache: standard")
         try await Self.run(try Self.parent("NTLM"), rules) { proxy in

@@ -1,5 +1,6 @@
 // That a confined command's connections past the proxy fail where they can't be led to lupin, and
 // that lupin says who tried.
+import LupinIO
 import LupinTestKit
 import Testing
 
@@ -52,7 +53,7 @@ struct ConnectWatchTests {
         let free = try ReservedPort()
         let result = try RedirectionTests.run(
             """
-            for port in [\(server.port), \(free.number)]:
+            for port in [\(server.address.port), \(free.number)]:
                 for blocks in [True, False]:
                     s = socket.socket(); s.setblocking(blocks)
                     print(s.connect_ex(("127.0.0.1", port)))
@@ -62,7 +63,7 @@ struct ConnectWatchTests {
         #expect(result.output.split(separator: "\n").allSatisfy { $0 == "111" })
         let lines = result.errors.split(separator: "\n")
         let told = lines.filter { $0.hasPrefix("  python3 to ") }
-        #expect(told == ["  python3 to 127.0.0.1:\(server.port)"], "\(result.errors)")
+        #expect(told == ["  python3 to 127.0.0.1:\(server.address.port)"], "\(result.errors)")
     }
 
     @Test func `only connections past the proxy are told`() throws {

@@ -69,7 +69,8 @@ struct RedirectionTests {
 
             """
         let result = try Lupin.run(["exec"] + all + ["--", Self.python, "-c", head + script])
-        let lines = (try? String(contentsOfFile: log, encoding: .utf8))?.split(separator: "\n") ?? []
+        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        let lines = text.split(separator: "\n")
         // A lupin of another test may have been killed meanwhile.
         let own = lines.filter { !$0.contains(#""event":"crash""#) }
         return (result, own.joined(separator: "\n"))

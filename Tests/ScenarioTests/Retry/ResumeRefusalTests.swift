@@ -29,6 +29,11 @@ struct ResumeRefusalTests {
             reason: "the representation has changed or ranges are not served"
         ),
         Row(
+            name: "flaws",
+            answer: part("ETag: \"v1\"", "Content-Range: bytes 5-9/10", "X: a\u{1}b"),
+            reason: "it has flaws: control"
+        ),
+        Row(
             name: "other tag",
             answer: part("ETag: \"v2\"", "Content-Range: bytes 5-9/10"),
             reason: "the entity tag has changed"

@@ -93,9 +93,27 @@ struct RetryBudgetTests {
         }
     }
 
-    @Test(arguments: [true, false])
-    func `each of thirty URLs fails once, and all are delivered`(inParallel: Bool) async throws {
-        try await ProxyFixture.run(Self.rules) { proxy in
+    @Test func `a hundred clients of a host that resets are answered, ten times in a row`()
+        async throws
+    {
+        let backoff = "{base: 2, scale: 1ms, max: 10ms, jitter: none}"
+        let rules = everywhere("retry: {use: standard, backoff: \(backoff)}")
+        try await ProxyFixture.run(rules + "\nworkers: 2") { proxy in
+            let (_, origin) = try proxy.flaky(.reset)
+            for _ in 0..<10 {
+                let clients = try (0..<100).map { _ in try proxy.client() }
+                for client in clients { try client.send("GET", origin.url()) }
+                for client in clients { #expect(try client.response().status == 502) }
+            }
+        }
+    }
+
+    enum Pace: CaseIterable { case together, milliseconds, oneByOne }
+
+    @Test(arguments: Pace.allCases)
+    func `each of thirty URLs fails once, and all are delivered`(pace: Pace) async throws {
+        let clock = pace == .milliseconds ? VirtualClock() : nil
+        try await ProxyFixture.run(Self.rules, clock: clock) { proxy in
             let failed = Mutex<Set<String>>([])
             let origin = try proxy.origin { connection in
                 while let request = try? connection.nextRequest() {
@@ -108,9 +126,10 @@ struct RetryBudgetTests {
             let clients = try (0..<30).map { _ in try proxy.client() }
             for (i, client) in clients.enumerated() {
                 try client.send("GET", origin.url("/\(i)"))
-                if !inParallel { #expect(try client.response().status == 200) }
+                try clock?.advance(by: .milliseconds(4))
+                if pace == .oneByOne { #expect(try client.response().status == 200) }
             }
-            if inParallel {
+            if pace != .oneByOne {
                 for client in clients { #expect(try client.response().status == 200) }
             }
         }

@@ -80,6 +80,9 @@ struct LocalSocketTests {
                 say(reach("/tmp/own5", socket.SOCK_STREAM))
                 servers[0].close(); say(reach("new"))
                 a, b = socket.socketpair(); a.send(b"x"); say(b.recv(1))
+                folder = os.open(".", os.O_RDONLY)
+                deep = f"/proc/self/fd/{folder}/deep"
+                servers.append(listen(deep)); say(reach(deep)); say(reach(f"/dev/fd/{folder}/deep"))
                 """#
             )
         )
@@ -87,7 +90,7 @@ struct LocalSocketTests {
             lines == Array(repeating: "reached", count: 13) + [
                 "No such file or directory", "reached reached reached", "reached", "reached",
                 "No such file or directory - Connection refused", "Protocol wrong type for socket",
-                "Connection refused", "b'x'",
+                "Connection refused", "b'x'", "reached", "reached",
             ]
         )
     }
@@ -144,7 +147,7 @@ struct LocalSocketTests {
                 "there", here, "sub/new", "gone/in", "../shown/there", "linked", "second", "else",
                 "later", "./sub/../there", "/proc/self/cwd/there",
                 f"/proc/{os.getpid()}/root{here}", f"/proc/1/root{here}",
-                f"/proc/thread-self/root{here}",
+                f"/proc/thread-self/root{here}", f"/proc/self/fd/{os.open('.', 0)}/there",
             ]
             os.symlink("there", "link"); places.append("link")
             os.symlink(os.getcwd(), "/tmp/folder"); places.append("/tmp/folder/there")
@@ -169,8 +172,8 @@ struct LocalSocketTests {
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         command.waitUntilExit()
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        #expect(lines.count == 22)
-        #expect(lines.prefix(18).filter { !$0.hasSuffix(" True") } == [])
+        #expect(lines.count == 23)
+        #expect(lines.prefix(19).filter { !$0.hasSuffix(" True") } == [])
         #expect(lines.suffix(4).allSatisfy { $0 == "Socket type not supported" })
         for door in doors + [later] { #expect(!door.isReached, "\(door.path)") }
     }

@@ -1,0 +1,107 @@
+// That nobody borrows a user's rights by way of a lupin that this user runs.
+import Foundation
+import Glibc
+import LupinIO
+import LupinTestKit
+import Testing
+
+/// Whether this machine lets a test have programs run as other users.
+private enum OtherUsers {
+    static let arePossible: Bool = {
+        guard geteuid() == 0, SmallInternet.has(SmallInternet.python) else { return false }
+        let words =
+            OtherUsersLupinTests.acting(as: OtherUsersLupinTests.nobody) + [
+                Lupin.path, "--version",
+            ]
+        let process = Lupin.process(words[0], Array(words.dropFirst()), in: "/")
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
+}
+
+@Suite(
+    .enabled(
+        if: OtherUsers.arePossible,
+        "only root has programs run as another user, in a place that this one reaches"
+    )
+)
+struct OtherUsersLupinTests {
+    /// The number of `nobody`, in every distribution, and one that nobody has.
+    fileprivate static let (nobody, stranger): (UInt32, UInt32) = (65534, 4_294_000_112)
+
+    fileprivate static func acting(as user: UInt32) -> [String] {
+        ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+    }
+
+    /// Asks the last proxy for a resource by the others, one inside the other; prints the status.
+    private static let script = """
+        import socket, sys
+        first, *others = sys.argv[2:]
+        s = socket.create_connection(("127.0.0.1", int(first)), 30)
+        def head():
+            text = b""
+            while not text.endswith(b"\\r\\n\\r\\n"): text += s.recv(1)
+            return text.split()[1].decode()
+        for port in others:
+            place = "127.0.0.1:" + port
+            s.sendall(f"CONNECT {place} HTTP/1.1\\r\\nHost: {place}\\r\\n\\r\\n".encode())
+            assert head() == "200"
+        host = sys.argv[1].split("/")[2]
+        s.sendall(f"GET {sys.argv[1]} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
+        print(head())
+        """
+
+    private func status(of url: String, by ports: [UInt16], as user: UInt32) throws -> String {
+        let words = Self.acting(as: user) + [SmallInternet.python, "-c", Self.script, url]
+        let all = words.dropFirst() + ports.map(String.init)
+        let process = Lupin.process(words[0], Array(all), in: "/")
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    @Test func `who comes through a lupin of another user counts as himself`() async throws {
+        let file = try Folder()
+        let rules = "\(file.path)/lupin.yaml"
+        try "lupin: 1\nlisten: [{address: \"127.0.0.1:0\"}]\n".write(
+            toFile: rules,
+            atomically: true,
+            encoding: .utf8
+        )
+        for (path, mode) in [(file.path, 0o755), (rules, 0o644)] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        let between = try RunningLupin(
+            ["serve", "--rules", rules],
+            environment: [:],
+            user: Self.nobody
+        )
+        let own = """
+            access: {credentials: [nobody]}
+            tokens: {api: {bearer: real-token}}
+            rules: [{match: {host: 127.0.0.1}, request: [{auth: api}]}]
+            """
+        let way = between.port
+        try await ProxyFixture.run(own) { proxy in
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+            let origin = try proxy.origin(answering: answer)
+            let port = proxy.address.port
+            for (ports, user, expected) in [
+                ([port], Self.nobody, "200"), ([port], Self.stranger, "403"),
+                ([way, port], Self.nobody, "200"),
+                ([way, port], Self.stranger, "403"),
+                ([way, way, port], Self.stranger, "403"),
+            ] {
+                let found = try status(of: origin.url(), by: ports, as: user)
+                #expect(found == expected, "\(ports.count) \(user)")
+            }
+        }
+        withExtendedLifetime(between) {}
+    }
+}
