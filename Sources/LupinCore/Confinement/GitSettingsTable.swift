@@ -20,7 +20,7 @@ enum GitSettingsTable {
         switch (section, key) {
         // A public key, or its number, is as long as a token.
         case ("user", "signingkey"): return !value.contains("://") && !value.contains("PRIVATE")
-        case ("alias", _): return GitCommands.isHarmless(alias: value)
+        case ("alias", _): return SettingsText.isHarmless(value)
         case ("core", "sshcommand"): return GitCommands.isHarmless(ssh: value)
         case ("core", "askpass"): return GitCommands.isProgram(value)
         case ("core", "gitproxy"): return false

@@ -37,7 +37,7 @@ enum SettingsText {
         "private_key", "authorization", "bearer", "extraheader", "cookie", "sessionid",
     ]
     private static let names: Set<String> = [
-        "pass", "pw", "pwd", "pat", "auth", "jwt", "otp", "session", "sid", "basic", "creds",
+        "pass", "pw", "pwd", "pat", "tok", "auth", "jwt", "otp", "session", "sid", "basic", "creds",
     ]
     /// Programs that are given credentials in their arguments.
     private static let fetchers: Set<String> = [
