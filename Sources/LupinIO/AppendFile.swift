@@ -1,4 +1,5 @@
 // Appends lines to a file, or to one of the process's standard streams.
+import CLinux
 import Glibc
 
 /// An open destination for whole lines.

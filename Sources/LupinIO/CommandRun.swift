@@ -1,4 +1,5 @@
 // Runs a small command to its end, within a time limit, and returns its output and exit code.
+import CLinux
 import Glibc
 import LupinCore
 

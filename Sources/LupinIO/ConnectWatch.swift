@@ -185,7 +185,7 @@ package final class ConnectWatch: Sendable {
             do throws(SystemError) {
                 try connect(socket, to: address)
             } catch {
-                if let target, target.isLocal, error.code == ECONNREFUSED,
+                if let target, target.isLocal, Self.isRefused(socket, error),
                     listeners?.listener(at: target).user != nil
                 {
                     note(.missing, program(of: process), target)
@@ -193,6 +193,14 @@ package final class ConnectWatch: Sendable {
                 throw error
             }
         }
+    }
+
+    /// Whether nobody listens; one that does not wait is told so a moment later.
+    private static func isRefused(_ socket: borrowing Descriptor, _ error: SystemError) -> Bool {
+        guard error.code == EINPROGRESS else { return error.code == ECONNREFUSED }
+        var entry = pollfd(fd: socket.raw, events: Int16(POLLOUT), revents: 0)
+        // Safety: poll fills the one entry it is given. It leaves the error to the program.
+        return unsafe poll(&entry, 1, 1) == 1 && Int32(entry.revents) & POLLERR != 0
     }
 
     private func program(of process: Int32) -> String? { ProcessFiles.program(of: process) }

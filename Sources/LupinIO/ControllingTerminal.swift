@@ -1,4 +1,5 @@
 // The terminal of a session, as job control uses it: one process group is in front of it.
+import CLinux
 import Glibc
 
 /// The terminal that this process's session controls.

@@ -1,4 +1,5 @@
 // The content of a small file, and whether it has changed since. It blocks: for helper threads.
+import CLinux
 import Glibc
 
 /// Distinguishes one version of a file from another.

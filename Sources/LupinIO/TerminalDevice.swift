@@ -1,4 +1,5 @@
 // The user's terminal as a screen: raw mode and back, its size, keys without waiting, output.
+import CLinux
 import Glibc
 
 /// The terminal on standard input, opened anew: non-blocking mode is then nobody else's.

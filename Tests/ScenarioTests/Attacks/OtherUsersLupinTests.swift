@@ -96,7 +96,6 @@ struct OtherUsersLupinTests {
                 ([port], Self.nobody, "200"), ([port], Self.stranger, "403"),
                 ([way, port], Self.nobody, "200"),
                 ([way, port], Self.stranger, "403"),
-                ([way, way, port], Self.stranger, "403"),
             ] {
                 let found = try status(of: origin.url(), by: ports, as: user)
                 #expect(found == expected, "\(ports.count) \(user)")

@@ -199,7 +199,7 @@ struct ConfinementTests {
         let result = try Lupin.run(
             ["exec", "--confine", "--log", "/dev/null", "--", "sh", "-c", script],
             environment: [
-                "HOME": home.path, "PATH": "/usr/bin:/bin",
+                "HOME": home.path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": home.path,
                 "PIP_CACHE_DIR": "\(home.path)/tools/pip",
                 "GOPATH": "\(home.path)/tools/go", "XDG_CACHE_HOME": "\(home.path)/tools/all",
                 "UV_CACHE_DIR": "/", "GOCACHE": "off",
@@ -244,7 +244,7 @@ struct ConfinementTests {
                 "sh", "-c", "cd ~; for f in \(names); do [ -s $f ] && echo $f; done; cat work/file",
             ],
             environment: variables.merging([
-                "HOME": home.path, "PATH": "/usr/bin:/bin",
+                "HOME": home.path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": home.path,
                 "KUBECONFIG": "\(home.path)/kube/one:\(home.path)/kube/two",
             ]) { $1 },
             in: "\(home.path)/work"
@@ -265,7 +265,9 @@ struct ConfinementTests {
         let words = ["exec", "--confine", "--home", "shared", "--log", "/dev/null", "--"]
         let result = try Lupin.run(
             words + ["sh", "-c", script],
-            environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"],
+            environment: [
+                "HOME": home.path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": home.path,
+            ],
             in: work
         )
         // Nor do the words of the first process say what is absent.

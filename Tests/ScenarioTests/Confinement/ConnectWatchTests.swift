@@ -45,22 +45,23 @@ struct ConnectWatchTests {
         )
     }
 
-    @Test(arguments: [[], ["--no-redirect"]])
+    @Test(arguments: [[], ["--no-redirect"]], ["True", "False"])
     func `who looks for a server outside on the loopback interface is told`(
-        options: [String]
+        options: [String],
+        blocks: String
     ) throws {
         let server = try PlayedOrigin()
         let free = try ReservedPort()
         let result = try RedirectionTests.run(
             """
             for port in [\(server.address.port), \(free.number)]:
-                for blocks in [True, False]:
-                    s = socket.socket(); s.setblocking(blocks)
-                    print(s.connect_ex(("127.0.0.1", port)))
+                s = socket.socket(); s.setblocking(\(blocks))
+                print(s.connect_ex(("127.0.0.1", port)))
             """,
             options: options
         ).result
-        #expect(result.output.split(separator: "\n").allSatisfy { $0 == "111" })
+        // One that does not wait may be told at once or later.
+        #expect(result.output.split(separator: "\n").allSatisfy { $0 == "111" || $0 == "115" })
         let lines = result.errors.split(separator: "\n")
         let told = lines.filter { $0.hasPrefix("  python3 to ") }
         #expect(told == ["  python3 to 127.0.0.1:\(server.address.port)"], "\(result.errors)")

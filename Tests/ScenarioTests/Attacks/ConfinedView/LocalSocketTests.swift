@@ -43,7 +43,10 @@ struct LocalSocketTests {
         func command(_ script: String, _ options: [String] = []) -> Process {
             let words = [SmallInternet.python, "-c", Self.head + script]
             let all = ["exec", "--confine", "--show", shown] + options + ["--"] + words
-            return Lupin.process(Lupin.path, all, in: work)
+            let process = Lupin.process(Lupin.path, all, in: work)
+            // Else the rules of another test's lupin held.
+            process.environment?["XDG_RUNTIME_DIR"] = "\(folder.path)/none"
+            return process
         }
     }
 
@@ -263,7 +266,9 @@ struct LocalSocketTests {
             """#
         let confined = [Lupin.path, "exec", "--confine", "--", SmallInternet.python, "-c", inner]
         let words = ["-c", Place.head + script] + confined
-        let lines = try run(Lupin.process(SmallInternet.python, words, in: place.work))
+        let process = Lupin.process(SmallInternet.python, words, in: place.work)
+        process.environment?["XDG_RUNTIME_DIR"] = "\(place.folder.path)/none"
+        let lines = try run(process)
         let message = "lupin: error: the kernel asks nobody about connections: no unix sockets "
         #expect(lines.prefix(3) == ["True", "b'x'", "Permission denied"], "\(lines)")
         #expect(lines.contains { $0.hasPrefix(message) })
