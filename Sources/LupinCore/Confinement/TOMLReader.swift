@@ -77,9 +77,9 @@ struct TOMLReader {
             guard let keys = readKeys(), take("]"), !isElement || take("]") else { return false }
             table = keys
         } else {
-            guard let keys = readKeys(), take("="), readValue(table + keys, depth: 0) else {
-                return false
-            }
+            guard let keys = readKeys(), take("=") else { return false }
+            let path = [table, keys].flatMap(\.self)
+            guard readValue(path, depth: 0) else { return false }
         }
         skipBlanks()
         if peek == "#" { readComment() }
@@ -127,8 +127,9 @@ struct TOMLReader {
             while true {
                 skipAll()
                 if take("}") { return true }
-                guard let keys = readKeys(), take("="), readValue(path + keys, depth: depth + 1)
-                else { return false }
+                guard let keys = readKeys(), take("=") else { return false }
+                let inner = [path, keys].flatMap(\.self)
+                guard readValue(inner, depth: depth + 1) else { return false }
                 skipAll()
                 if !take(","), peek != "}" { return false }
             }
