@@ -55,7 +55,8 @@ struct ExecCommand: ParsableCommand {
             folder, without lupin's files and your credentials. Where the kernel allows it, \
             connections that ignore the proxy variables lead to that proxy, too; elsewhere, and \
             with --no-redirect, they fail. Either way lupin says at the end which programs made \
-            some; see lupin help confinement.
+            some; see lupin help confinement. Without --rules it goes by the rules of the lupin \
+            that runs, else by those of the usual file.
 
               lupin exec --confine --rules ci.yaml -- npm ci
 
