@@ -1,4 +1,5 @@
 // Memory for bytes in flight: blocks and byte arrays, lent only while they hold something.
+import CLinux
 import Glibc
 
 /// A fixed piece of memory for received bytes.

@@ -1,4 +1,5 @@
 // Ownership of a file descriptor: one value, which closes it exactly once.
+import CLinux
 import Glibc
 
 /// An open file descriptor.

@@ -1,4 +1,5 @@
 // The loop as a Swift executor: which thread a job runs on, and at what cost.
+import CLinux
 import Glibc
 import Synchronization
 

@@ -1,4 +1,5 @@
 // A folder that is opened once, so that nobody can put another one in its place later.
+import CLinux
 import Glibc
 
 /// An open folder: what is read and written by ``path`` lies in it, wherever the name by which it

@@ -1,4 +1,5 @@
 // Finds the process at the other end of a local connection: reads /proc on a helper thread.
+import CLinux
 import Glibc
 import LupinCore
 

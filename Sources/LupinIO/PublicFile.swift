@@ -1,4 +1,5 @@
 // Writes and finds files that every user may read.
+import CLinux
 import Glibc
 
 /// Files in folders of the system or of other programs.

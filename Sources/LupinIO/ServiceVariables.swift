@@ -1,4 +1,5 @@
 // The environment variables by which a service manager speaks to one process, and to no child.
+import CLinux
 import Glibc
 
 /// What sd_listen_fds(3) and sd_notify(3) read from the environment.

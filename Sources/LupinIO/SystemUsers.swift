@@ -1,4 +1,5 @@
 // The users of this machine, by number and name.
+import CLinux
 import Glibc
 
 package enum SystemUsers {

@@ -1,4 +1,5 @@
 // Reads a file that others append to, rename and truncate. It blocks: for commands, not for loops.
+import CLinux
 import Glibc
 
 /// A file or standard input, read from the start and then as it grows.

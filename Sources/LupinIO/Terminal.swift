@@ -1,4 +1,5 @@
 // Properties of the user's terminal: whether there is one, its width, and the local time.
+import CLinux
 import Glibc
 
 package enum Terminal {
