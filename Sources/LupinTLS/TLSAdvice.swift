@@ -14,11 +14,11 @@ extension TLSFailure {
             "The server may know only versions before TLS 1.2, which lupin does not speak."
         case .insecureRenegotiation:
             "The server has no secure renegotiation (RFC 5746), and lupin's TLS demands it: the "
-                + "server needs an update, or a tunnel past lupin (intercept: never)."
+                + "server needs an update, or a tunnel past lupin (intercept.except)."
         case .renegotiation:
             "Servers do so in TLS 1.2 to ask for a client certificate; in TLS 1.3 lupin shows it "
                 + "whenever it is asked (client_cert in a rule). Else use a tunnel past lupin "
-                + "(intercept: never)."
+                + "(intercept.except)."
         case .certificateRefused, .noSharedProtocol, .notTLS, .protocolError, .oversized,
             .truncated, .badIdentity, .badSetting, .internal:
             nil

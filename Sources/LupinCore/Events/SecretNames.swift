@@ -13,7 +13,7 @@ package enum SecretNames {
         "*-jwt", "*_jwt", "*assertion", "samlresponse", "samlart", "ticket", "credential",
         // Sessions.
         "cookie", "cookie2", "set-cookie", "set-cookie2", "session", "*session-id", "*session_id",
-        "*sessionid", "*sessid",
+        "*sessionid", "*sessid", "sid", "csrf", "xsrf",
         // Passwords and keys.
         "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*-pwd", "*_pwd", "*secret*",
         "apikey", "api-key", "x-api-key", "*apikey", "*api-key", "*api_key", "*private-key",
@@ -22,7 +22,7 @@ package enum SecretNames {
         "*subscription-key", "connection_string", "connectionstring",
         // What is shown once, or proves that its sender has a key.
         "otp", "totp", "code_verifier", "device_code", "auth_code", "authorization_code", "hmac",
-        "sig", "sas", "*signature", "*signature-256",
+        "sig", "sign", "sas", "*signature", "*signature-256",
     ]
 
     /// Fields of heads besides: ordinary words in other places, or for the cache's list of names.
