@@ -209,29 +209,19 @@ static inline int linux_local_socket(void) {
     return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/// Fills `out` with the address of a local socket; returns 0 when the path is too long for one.
+/// Fills `out` with the address of a local socket with a path, or with a name that is no file's (an
+/// abstract one, unix(7)); returns 0 when that is too long for one.
 static inline socklen_t linux_make_local_address(
-    const char *_Nonnull path, struct sockaddr_storage *_Nonnull out) {
-    struct sockaddr_un *un = (struct sockaddr_un *)out;
-    size_t length = strlen(path);
-    if (length == 0 || length >= sizeof un->sun_path) return 0;
-    memset(out, 0, sizeof *out);
-    un->sun_family = AF_UNIX;
-    memcpy(un->sun_path, path, length);
-    return sizeof *un;
-}
-
-/// Fills `out` with the address of a local socket that has a name and no file: an abstract one,
-/// unix(7); returns 0 when the name is too long for one.
-static inline socklen_t linux_make_abstract_address(
-    const char *_Nonnull name, struct sockaddr_storage *_Nonnull out) {
+    const char *_Nonnull name, bool isAbstract, struct sockaddr_storage *_Nonnull out) {
     struct sockaddr_un *un = (struct sockaddr_un *)out;
     size_t length = strlen(name);
     if (length == 0 || length >= sizeof un->sun_path) return 0;
     memset(out, 0, sizeof *out);
     un->sun_family = AF_UNIX;
-    memcpy(un->sun_path + 1, name, length);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    memcpy(un->sun_path + (isAbstract ? 1 : 0), name, length);
+    // All bytes of a name count.
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    return (socklen_t)(isAbstract ? start + 1 + length : sizeof *un);
 }
 
 /// Whether a descriptor is a stream socket that listens.

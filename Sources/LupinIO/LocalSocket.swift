@@ -111,7 +111,7 @@ package final class LocalListener: PausableListener {
         do throws(SystemError) {
             let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
             let raw = owned.raw
-            try unsafe LocalSocket.call(name: name) { unsafe linux_bind(raw, $0, $1) }
+            try unsafe LocalSocket.call(name, isAbstract: true) { unsafe linux_bind(raw, $0, $1) }
             try SystemCall.check { listen(raw, Self.backlog) }
             token = try loop.register(watcher: slot, reading: raw)
             descriptor = owned.release()
@@ -267,32 +267,45 @@ package enum LocalSocket {
         toName name: String,
         on loop: EventLoop
     ) throws(SystemError) -> Channel {
-        let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
-        let raw = owned.raw
-        try unsafe call(name: name) { unsafe linux_connect(raw, $0, $1) }
-        return try Channel(owning: owned, on: loop)
+        try Channel(owning: open(name, isAbstract: true), on: loop)
     }
 
-    /// The names without a file that begin so in this network; at most `countMax` and one more.
-    package static func names(withPrefix prefix: String, countMax: Int) -> [String] {
-        let table = ProcessFiles.content(of: "/proc/net/unix", bytesMax: tableBytesMax) ?? []
+    /// The names without a file that begin so in this network; nil where there are more, or the
+    /// table can't be read whole.
+    package static func names(withPrefix prefix: String, countMax: Int) -> Set<String>? {
+        let table = ProcessFiles.content(of: "/proc/net/unix", bytesMax: tableBytesMax)
+        guard let table, table.count < tableBytesMax else { return nil }
+        return names(withPrefix: prefix, countMax: countMax, in: table)
+    }
+
+    /// The same of a table; each connection to a name has a line with it, too.
+    package static func names(
+        withPrefix prefix: String,
+        countMax: Int,
+        in table: [UInt8]
+    ) -> Set<String>? {
         // Seven columns, and the path of those that have one; "@" stands for the NUL of a name.
-        let names = table.split(separator: 0x0A).lazy.compactMap { line -> String? in
-            guard let at = line.lastIndex(of: 0x40) else { return nil }
+        var names: Set<String> = []
+        for line in table.split(separator: 0x0A) {
+            guard let at = line.lastIndex(of: 0x40) else { continue }
             let name = String(decoding: line[(at + 1)...], as: UTF8.self)
-            return name.hasPrefix(prefix) ? name : nil
+            if name.hasPrefix(prefix) { names.insert(name) }
+            if names.count > countMax { return nil }
         }
-        return Array(Set(names.prefix(countMax + 1)))
+        return names
     }
 
     private static let tableBytesMax = 16 << 20
 
     /// The same without a loop: a connected socket that does not block.
     /// - Throws: The kernel's error.
-    package static func open(_ path: String) throws(SystemError) -> Descriptor {
+    package static func open(
+        _ name: String,
+        isAbstract: Bool = false
+    ) throws(SystemError) -> Descriptor {
         let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
         let raw = owned.raw
-        try unsafe call(path) { unsafe linux_connect(raw, $0, $1) }
+        try unsafe call(name, isAbstract: isAbstract) { unsafe linux_connect(raw, $0, $1) }
         return owned
     }
 
@@ -436,27 +449,15 @@ package enum LocalSocket {
         }
     }
 
-    /// Calls a kernel function with the kernel's form of a name without a file.
+    /// Calls a kernel function with the kernel's form of a path, or of a name without a file.
     fileprivate static func call(
-        name: String,
+        _ name: String,
+        isAbstract: Bool = false,
         _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32
     ) throws(SystemError) {
         var storage = sockaddr_storage()
         // Safety: the name is NUL-terminated for the call, which fills the storage.
-        let length = unsafe linux_make_abstract_address(name, &storage)
-        guard length > 0 else { throw SystemError(code: ENAMETOOLONG) }
-        // Safety: the storage outlives the call, which only reads it.
-        try SystemCall.check { unsafe body(&storage, length) }
-    }
-
-    /// Calls a kernel function with the kernel's form of a path.
-    fileprivate static func call(
-        _ path: String,
-        _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32
-    ) throws(SystemError) {
-        var storage = sockaddr_storage()
-        // Safety: the path is NUL-terminated for the call, which fills the storage.
-        let length = unsafe linux_make_local_address(path, &storage)
+        let length = unsafe linux_make_local_address(name, isAbstract, &storage)
         guard length > 0 else { throw SystemError(code: ENAMETOOLONG) }
         // Safety: the storage outlives the call, which only reads it.
         try SystemCall.check { unsafe body(&storage, length) }

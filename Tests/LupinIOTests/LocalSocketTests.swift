@@ -24,6 +24,21 @@ struct LocalSocketTests {
         return try #require(attributes[.posixPermissions] as? Int)
     }
 
+    @Test func `names without a file are counted once, however many connections have them`() {
+        let head = "Num       RefCount Protocol Flags    Type St Inode Path\n"
+        let line = { (name: String) in "0: 00000002 00000000 00010000 0001 01 1 \(name)\n" }
+        func names(_ lines: [String]) -> Set<String>? {
+            let table = Array((head + lines.joined()).utf8)
+            return LocalSocket.names(withPrefix: "lupin.7.", countMax: 2, in: table)
+        }
+        let one = [line("@lupin.7.a"), line("/lupin.7.c"), line("@other"), line("@lupin.70.a")]
+        #expect(names(one) == ["lupin.7.a"])
+        let crowd = Array(repeating: line("@lupin.7.a"), count: 1000) + [line("@lupin.7.b")]
+        #expect(names(crowd) == ["lupin.7.a", "lupin.7.b"])
+        #expect(names(crowd + [line("@lupin.7.c")]) == nil)
+        #expect(names([]) == [])
+    }
+
     @Test func `a client's user is known and both sides hear each other`() async throws {
         try await inFolder { fixture, folder in
             let slot = ParkingSlot(on: fixture.loop)

@@ -56,12 +56,12 @@ extension Exchange {
     /// user unknown.
     private func userBehindLupins(of user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard let ends = downstream.ends else { return user }
-        let names = await resources.shared.processes.ask(slot: slot) {
-            SiblingFolder.publicNames(of: user)
-        }
+        let processes = resources.shared.processes
+        let found = await processes.ask(slot: slot) { SiblingFolder.publicNames(of: user) }
+        guard let found, let names = found else { return nil }
         let question = SiblingQuestion(peer: ends.peer, local: ends.local)
         let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
-        for name in names.flatMap(\.self) ?? [] {
+        for name in names {
             let answer = await ask(question, of: user, deadline, on: slot.loop) {
                 loop throws(SystemError) in
                 try LocalSocket.connect(toName: name, on: loop)
@@ -76,7 +76,8 @@ extension Exchange {
                 return nil
             }
         }
-        return names.flatMap(\.self) == nil ? nil : user
+        // As with siblings: one that closed the connection meanwhile says that it is not its own.
+        return await processes.isHeld(ends.peer, to: ends.local, slot: slot) ? user : nil
     }
 
     /// The sockets of the other lupin processes of this user; nil when they can't be read.

@@ -17,7 +17,8 @@ final class SiblingDesk {
     private var listener: (LocalListener, ParkingSlot)?
     /// For lupins of other users.
     private var publicListener: (LocalListener, ParkingSlot)?
-    private var underWay = 0
+    /// The questions under way, of lupins of this user, and of anybody: these keep none of those.
+    private var underWay = (own: 0, others: 0)
     private var isClosed = false
     /// The slots of tasks that wait until a question is answered.
     private var waiting: [ParkingSlot] = []
@@ -111,14 +112,22 @@ final class SiblingDesk {
             listener.close()
             slot.wake(.cut)
         }
-        while underWay > 0 { await awaitEnd() }
+        while underWay != (0, 0) { await awaitEnd() }
+    }
+
+    private func isFull(isPublic: Bool) -> Bool {
+        (isPublic ? underWay.others : underWay.own) >= Self.questionsMax
+    }
+
+    private func count(_ change: Int, isPublic: Bool) {
+        if isPublic { underWay.others += change } else { underWay.own += change }
     }
 
     private func accept(_ listener: LocalListener, _ slot: ParkingSlot) async {
         let isPublic = listener === publicListener?.0
         while !isClosed {
-            if underWay >= Self.questionsMax { listener.pause() }
-            while underWay >= Self.questionsMax, !isClosed { await awaitEnd() }
+            if isFull(isPublic: isPublic) { listener.pause() }
+            while isFull(isPublic: isPublic), !isClosed { await awaitEnd() }
             guard !isClosed else { return }
             guard (try? listener.resume()) != nil else {
                 await rest(slot)
@@ -131,12 +140,12 @@ final class SiblingDesk {
                     channel.close()
                     continue
                 }
-                underWay += 1
+                count(1, isPublic: isPublic)
                 let local = LoopLocal((self, channel), of: loop.executor)
                 Task.immediate(executorPreference: loop.executor) {
                     let (desk, channel) = local.value
                     await desk.serve(channel, isPublic: isPublic)
-                    desk.end()
+                    desk.end(isPublic: isPublic)
                 }
             case .blocked: _ = await slot.park(for: .ready | .cut)
             case .exhausted:
@@ -151,8 +160,8 @@ final class SiblingDesk {
         _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
     }
 
-    private func end() {
-        underWay -= 1
+    private func end(isPublic: Bool) {
+        count(-1, isPublic: isPublic)
         for slot in waiting { slot.wake(.answered) }
         waiting = []
     }

@@ -80,13 +80,11 @@ package enum SiblingFolder {
         "\(publicPrefix(of: ProcessOwner.userNumber))\(pseudonym)"
     }
 
-    /// The same of all lupins of a user; nil where there are too many to ask.
+    /// The same of all lupins of a user; nil where they are not known, or too many to ask.
     ///
     /// Anybody may listen at such a name: who is believed must be that user. It blocks.
-    static func publicNames(of user: UInt32) -> [String]? {
-        let prefix = publicPrefix(of: user)
-        let names = LocalSocket.names(withPrefix: prefix, countMax: publicNamesMax)
-        return names.count > publicNamesMax ? nil : names
+    static func publicNames(of user: UInt32) -> Set<String>? {
+        LocalSocket.names(withPrefix: publicPrefix(of: user), countMax: publicNamesMax)
     }
 
     private static func publicPrefix(of user: UInt32) -> String { "lupin.\(user)." }

@@ -51,7 +51,7 @@ struct OtherUsersLupinTests {
             assert head() == "200"
         host = sys.argv[1].split("/")[2]
         s.sendall(f"GET {sys.argv[1]} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
-        print(head())
+        if "leave" not in sys.argv[1]: print(head())
         """
 
     private func status(of url: String, by ports: [UInt16], as user: UInt32) throws -> String {
@@ -100,6 +100,14 @@ struct OtherUsersLupinTests {
                 let found = try status(of: origin.url(), by: ports, as: user)
                 #expect(found == expected, "\(ports.count) \(user)")
             }
+            // Who leaves at once, so that the lupin between has no such connection any more.
+            let before = origin.receivedText.components(separatedBy: "real-token").count
+            for number in 0..<20 {
+                let url = origin.url("/leave\(number)")
+                _ = try status(of: url, by: [way, port], as: Self.stranger)
+            }
+            #expect(try status(of: origin.url(), by: [port], as: Self.stranger) == "403")
+            #expect(origin.receivedText.components(separatedBy: "real-token").count == before)
         }
         withExtendedLifetime(between) {}
     }

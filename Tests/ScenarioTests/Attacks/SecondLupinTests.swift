@@ -7,6 +7,26 @@ import LupinTestKit
 import Testing
 
 struct SecondLupinTests {
+    /// Anybody may ask a lupin there, and say nothing.
+    @Test func `who keeps the public questions busy keeps no lupin from its user's`() async throws {
+        let prefix = "lupin.\(geteuid())."
+        let before = LocalSocket.names(withPrefix: prefix, countMax: 1000) ?? []
+        try await LupinPair.run { pair in
+            let names = try #require(LocalSocket.names(withPrefix: prefix, countMax: 1000))
+            var idle: [PlainSocket] = []
+            for name in names.subtracting(before) {
+                for _ in 0..<70 {
+                    guard let socket = try? LocalSocket.open(name, isAbstract: true) else { break }
+                    idle.append(PlainSocket(owning: socket))
+                }
+            }
+            #expect(idle.count >= 140)
+            let origin = try PlayedOrigin()
+            try pair.expectToken(from: pair.tunnelled(of: geteuid()), at: origin)
+            try pair.expectRefusal(of: pair.tunnelled(of: LocalUsers.stranger), at: origin)
+        }
+    }
+
     private static let parent: @Sendable (SocketAddress) -> String = {
         "upstream: {proxy: \"http://\($0)\", no_proxy: []}"
     }

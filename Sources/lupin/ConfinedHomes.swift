@@ -1,0 +1,194 @@
+// What a confined command sees of temporary folders, of homes, and of what variables name of them.
+import LupinCore
+import LupinIO
+
+extension ConfinedPlan {
+    static let temporary = ["/tmp", "/var/tmp"]
+
+    mutating func addTemporary() {
+        for folder in Self.temporary where PublicFile.target(of: folder) == folder {
+            add(.fresh, folder, .temporary)
+        }
+        let runtime = environment["XDG_RUNTIME_DIR"] ?? "/run/user/\(ProcessOwner.userNumber)"
+        for folder in [UserFolder.temporary(environment), runtime] {
+            guard let folder = PublicFile.target(of: folder), !Self.isMadeAnew(folder),
+                !homes.contains(where: { PlacePath.isWithin($0, folder) }), folder != "/"
+            else { continue }
+            add(.fresh, folder, .temporary)
+        }
+        // Where its folder is given to the command, that of others lie there, too.
+        let temporary = target(UserFolder.temporary(environment))
+        guard view.mark(of: temporary) != .fresh else { return }
+        for name in PublicFile.names(in: temporary) where name.hasPrefix("lupin-") {
+            guard name.count == PrivateFolder.nameLength else { continue }
+            add(.absent, "\(temporary)/\(name)", .lupin)
+        }
+    }
+
+    /// Folders of tools that variables name.
+    mutating func addVariables() {
+        for name in VariableTable.secrets {
+            for path in paths(in: name) { conceal(path, name) }
+        }
+        for (name, tool) in VariableTable.examined {
+            for path in paths(in: name) {
+                examine(target(path), of: tool, home: homes.first ?? "/")
+            }
+        }
+        if let all = folders(in: "XDG_CACHE_HOME").first, mayDrop(all) {
+            add(.fresh, all, .cache)
+        }
+        for (name, original) in VariableTable.folders {
+            for path in folders(in: name) { addFolder(path, as: original) }
+        }
+    }
+
+    private func paths(in variable: String) -> [String] {
+        VariableTable.paths(in: environment[variable] ?? "", home: homes.first ?? "/")
+    }
+
+    /// The folders that a variable names, other than those around a home.
+    private func folders(in variable: String) -> [String] {
+        paths(in: variable).compactMap { path in
+            guard path.hasPrefix("/"), let folder = PublicFile.target(of: path), folder != "/",
+                !homes.contains(where: { PlacePath.isWithin($0, folder) })
+            else { return nil }
+            return folder
+        }
+    }
+
+    /// Has a folder be as one of the home is.
+    private mutating func addFolder(_ path: String, as original: String) {
+        for (name, tool) in HomeTable.examined where PlacePath.isWithin(name, original) {
+            let settings = path + name.dropFirst(original.count)
+            for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.names) {
+                examine(file, of: tool, home: homes.first ?? "/")
+            }
+        }
+        for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.names) {
+            hide(copy)
+        }
+        for place in VariableTable.places(of: original, at: path, exists: PublicFile.exists) {
+            if isGiven(place.path) { continue }
+            switch place.mark {
+            case .absent:
+                // In a folder of the system nothing new appears.
+                if Self.isSystem(path), !PublicFile.exists(place.path) { continue }
+                hide(place.path)
+            default:
+                // A folder with secrets is not shown where it was absent.
+                let mark = view.mark(of: place.path)
+                let isAbsent = mark == .dotless && place.path == path
+                if isAbsent, VariableTable.hasSecrets(original) { continue }
+                guard mayDrop(place.path) || mark == .dropped else { continue }
+                add(place.mark, target(place.path), .cache)
+            }
+        }
+    }
+
+    /// Has a file with credentials absent by each of its names, unless it is given.
+    private mutating func hide(_ path: String) {
+        for path in [path, target(path)] where !isGiven(path) && !Self.isMadeAnew(path) {
+            add(.absent, path, .credentials)
+        }
+    }
+
+    /// Whether a folder is neither given, nor new, nor not to be seen.
+    private func mayDrop(_ folder: String) -> Bool {
+        switch view.mark(of: folder) {
+        case nil, .dotless, .shown: !isGiven(folder)
+        case .writable, .dropped, .fresh, .emptied, .absent: false
+        }
+    }
+
+    /// Has what a variable names absent, unless it is given or more than settings.
+    private mutating func conceal(_ path: String, _ variable: String) {
+        let around = homes + [ProcessOwner.directory]
+        guard let target = PublicFile.target(of: path), !Self.isMadeAnew(target), !isGiven(target),
+            !Self.isSystem(target), !Self.tops.contains(target),
+            !around.contains(where: { PlacePath.isWithin($0, target) })
+        else { return }
+        switch view.mark(of: target) {
+        // The command does not see it, or only what the table of the home names of it.
+        case .absent, .dotless, .emptied, .fresh: return
+        case nil, .shown, .dropped, .writable: break
+        }
+        // What is given below stays.
+        let isAround = view.places.contains {
+            PlacePath.isWithin($0.path, target) && isGiven($0.path)
+        }
+        add(isAround ? .emptied : .absent, target, .credentials)
+        remarks.append("\(variable) names \(path), which is absent: --show gives it")
+    }
+
+    /// Whether programs can't do without what is at a path.
+    private static func isSystem(_ path: String) -> Bool {
+        ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store"].contains {
+            PlacePath.isWithin(path, $0)
+        }
+    }
+
+    /// Folders in which more lies than what a variable means.
+    private static let tops: Set = [
+        "/etc", "/home", "/opt", "/root", "/run", "/srv", "/tmp", "/var",
+    ]
+
+    /// Whether the user gave a path, or the folder around it that decides about it.
+    private func isGiven(_ path: String) -> Bool {
+        for folder in PlacePath.upwards(from: path) {
+            if let reason = reasons[folder] {
+                return [.given, .workingFolder, .shown].contains(reason)
+            }
+            // A folder around a home gives nothing in it.
+            if homes.contains(folder) { return false }
+        }
+        return false
+    }
+
+    mutating func addHomes(_ mode: HomeMode) {
+        for home in homes where mode == .readOnly {
+            for (name, tool) in HomeTable.examined {
+                let path = "\(home)/\(name)"
+                examine(path, of: tool, home: home)
+                // Those in the home itself are absent.
+                guard name.contains("/") else { continue }
+                for copy in CredentialCopies.copies(of: path, PublicFile.names) {
+                    examine(copy, of: tool, home: home)
+                }
+            }
+            for path in CredentialCopies.paths(at: home, list: PublicFile.names) { hide(path) }
+        }
+        for home in homes {
+            for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
+                let reason: Reason =
+                    switch place.mark {
+                    case .writable: .shared
+                    case .fresh: mode == .private ? .privateHome : .cache
+                    case .dropped: .cache
+                    case .shown: .tool
+                    case .dotless, .emptied, .absent: .credentials
+                    }
+                add(place.mark, place.path, reason)
+            }
+            guard mode == .readOnly else { continue }
+            // What is absent is so by its other name, too.
+            for name in PublicFile.names(in: home) where name.hasPrefix(".") {
+                let path = "\(home)/\(name)"
+                guard view.mark(of: path) == .dotless, let target = PublicFile.target(of: path),
+                    target != path, view.mark(of: target) == nil
+                else { continue }
+                add(.absent, target, .credentials)
+            }
+        }
+    }
+
+    /// Has settings absent that may hold a credential, unless they are given.
+    private mutating func examine(_ path: String, of tool: ToolSettings.Tool, home: String) {
+        for (path, remark) in ExaminedSettings(path, of: tool, home: home).absent {
+            let target = target(path)
+            if isGiven(target) || view.mark(of: target) == .absent { continue }
+            add(.absent, target, .credentials)
+            remarks.append(remark)
+        }
+    }
+}
