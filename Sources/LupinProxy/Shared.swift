@@ -348,11 +348,7 @@ final class Snapshot: Sendable {
 
     /// What the capture must know of limits and of secrets, which `redactor` knows.
     func captureSurroundings(_ redactor: Redactor) -> CaptureDesk.Surroundings {
-        CaptureDesk.Surroundings(
-            redactor: redactor,
-            members: MemberRedaction(names: settings.log.redact.json),
-            settings: settings.capture
-        )
+        CaptureDesk.Surroundings(redactor: redactor, settings: settings.capture)
     }
 
     /// Decides about a CONNECT, for which the rules' answer is `respond`.

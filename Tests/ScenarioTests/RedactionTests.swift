@@ -48,6 +48,31 @@ struct RedactionTests {
         }
     }
 
+    /// `qu3ryToken` in JSON, as fields carry it.
+    @Test(arguments: [
+        #"{"token": "qu3ryToken"}"#, #"[{"tokens":["x","qu3ryToken"]}]"#,
+        "%7B%22token%22%3A%7B%22value%22%3A%22qu3ryToken%22%7D%7D",
+        #"{"pin":"qu3ryToken"}"#, #"{"a":"{\"token\":\"qu3ryToken\"}"}"#,
+    ])
+    func `JSON in a field shows no secret in log, history and HAR`(value: String) async throws {
+        let rules = "log: {headers: all}\n" + ProxyFixture.capturing
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                #expect(try connection.request()["x-context"] == value)
+                try connection.reply(200, "X-Context: \(value)", body: value)
+            }
+            let path = "/?data=%7B%22token%22%3A%22qu3ryToken%22%7D"
+            let response = try proxy.client().get(origin.url(path), "X-Context: \(value)")
+            #expect(response["x-context"] == value)
+            expectClean(try proxy.captured().text, "the detail")
+            #expect(try proxy.record().list("http.request.header.x-context").count == 1)
+            expectClean(proxy.logText, "the log")
+            expectClean(String(decoding: try proxy.archive(), as: UTF8.self), "the HAR")
+            let kept = String(decoding: try proxy.capturedBytes(), as: UTF8.self)
+            expectClean(kept, "the capture")
+        }
+    }
+
     @Test func `an error shows no secret to anybody`() async throws {
         let rules = """
             log: {headers: all}

@@ -3,12 +3,10 @@
 /// What to mask in bodies; one object for all of them.
 package final class BodySecrets: Sendable {
     package let redactor: Redactor
-    package let members: MemberRedaction
     fileprivate let reach: Int
 
-    package init(_ redactor: Redactor, _ members: MemberRedaction) {
+    package init(_ redactor: Redactor) {
         self.redactor = redactor
-        self.members = members
         reach = redactor.reach
     }
 
@@ -34,7 +32,6 @@ package final class BodySecrets: Sendable {
     ) -> (text: [UInt8]?, taken: Int) {
         redactor.masked(
             bytes,
-            members,
             upTo: place.cut,
             isStart: place.isStart,
             isLast: place.isLast,

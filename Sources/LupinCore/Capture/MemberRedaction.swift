@@ -3,85 +3,207 @@
 /// Finds values to hide in bodies, by the name of the JSON member or form field that holds them.
 ///
 /// It reads any text: a body may be JSON without saying so.
-package struct MemberRedaction: Sendable {
+package final class MemberRedaction: Sendable {
     /// A value to hide.
     struct Finding {
         /// The name begins here; name and value are only found together.
         var anchor: Int
         var value: Range<Int>
-        /// The value is a number or a word, so that its replacement needs quotes.
-        var isBare: Bool
+        /// The value is no text, so that its replacement needs quotes.
+        var isBare = false
         /// Before each quote of a text in a string: as many as it has there.
         var backslashes = 0
     }
 
+    /// What a name says of its value.
+    private enum Sense {
+        /// All of it is hidden.
+        case secret
+        /// A list or an object is hidden if it holds a text.
+        case list
+        /// A text is hidden if it is a code of OAuth.
+        case code
+    }
+
+    /// What is known of a text while it is searched.
+    private struct Search {
+        /// No list of secrets that ends before this place holds a text.
+        var textlessEnd = 0
+        /// Whether it is about a grant of OAuth.
+        var isGrant: Bool?
+    }
+
     /// Longer names are on no list.
     private static let nameBytesMax = 256
+    /// The number of layers of `%XX` that are undone.
+    private static let layersMax = 2
 
     private let names: NameSet
+    private let lists = NameSet(SecretNames.lists, readsParts: true)
+    private let codes = NameSet(SecretNames.codes, readsParts: true)
+    /// In forms, where names mean the same as in a URL.
+    private let parameters: NameSet
 
     package init(names: [String]) {
         self.names = NameSet(SecretNames.members + names, readsParts: true)
+        parameters = NameSet(SecretNames.parameters + names, readsParts: true)
     }
 
-    /// The values to hide, in order.
+    /// Whether a text in which these kinds of escapes are `present` may have members of JSON.
+    static func mayFind(_ present: UInt8) -> Bool {
+        present
+            & (Escaping.quote | 1 << Escaping.percent.rawValue
+                | 1 << Escaping.backslash.rawValue) != 0
+    }
+
+    /// The values to hide in a body, in any order.
     ///
     /// One that reaches the end of `text` may be longer than what is there.
     func findings(in text: Span<UInt8>, isStart: Bool) -> [Finding] {
         var findings: [Finding] = []
         if isStart, let first = formField(in: text, from: 0) { findings.append(first) }
-        var i = text.nameMark(from: findings.last?.value.upperBound ?? 0)
-        while i < text.count {
-            switch text[i] {
-            case 0x22:
-                if let found = member(in: text, from: i) ?? part(in: text, from: i) {
-                    findings.append(found)
-                    i = max(i, found.value.upperBound)
-                }
-            case 0x5C:
-                if let found = nestedMember(in: text, from: i) {
-                    findings.append(found)
-                    i = max(i, found.value.upperBound)
-                }
-            case 0x26, 0x3F:
-                if let found = formField(in: text, from: i + 1) {
-                    findings.append(found)
-                    // Bounded: it lies behind `i`.
-                    i = found.value.upperBound - 1
-                }
-            default: break
-            }
-            i = text.nameMark(from: i + 1)
-        }
+        search(text, from: findings.last?.value.upperBound ?? 0, isLine: false, &findings)
+        searchEncoded(text, layer: 1, &findings) { $0 }
         return findings
     }
 
-    /// `"name": value`, if the name is on the list.
-    private func member(in text: Span<UInt8>, from quote: Int) -> Finding? {
-        guard let end = Self.stringEnd(in: text, from: quote, within: Self.nameBytesMax),
+    /// The values to hide in a field's value or a URL, in any order.
+    func findings(inLine text: Span<UInt8>) -> [Finding] {
+        var findings: [Finding] = []
+        search(text, from: 0, isLine: true, &findings)
+        searchEncoded(text, layer: 1, &findings) { $0 }
+        return findings
+    }
+
+    /// Appends the values to hide; in a line, those of JSON only.
+    private func search(
+        _ text: Span<UInt8>,
+        from start: Int,
+        isLine: Bool,
+        _ findings: inout [Finding]
+    ) {
+        var search = Search()
+        var i = text.nameMark(from: start)
+        while i < text.count {
+            let found =
+                switch text[i] {
+                case 0x22:
+                    member(in: text, from: i, &search) ?? (isLine ? nil : part(in: text, from: i))
+                case 0x5C: nestedMember(in: text, from: i, &search)
+                case 0x26, 0x3F: isLine ? nil : formField(in: text, from: i + 1)
+                default: Finding?.none
+                }
+            if let found {
+                // In a line nothing follows later, and what is behind a name alone stays.
+                if !isLine || !found.value.isEmpty { findings.append(found) }
+                // The byte behind a text is its quote; behind another value, a name may begin.
+                let isText = !found.isBare && text[i] != 0x26 && text[i] != 0x3F
+                i = max(i, found.value.upperBound - (isText ? 0 : 1))
+            }
+            i = text.nameMark(from: i + 1)
+        }
+    }
+
+    /// Undoes `%XX`, and appends what JSON holds then: it may be a parameter or a form's field.
+    private func searchEncoded(
+        _ text: Span<UInt8>,
+        layer: Int,
+        _ findings: inout [Finding],
+        _ origin: (Range<Int>) -> Range<Int>
+    ) {
+        guard let inner = Unescaped(text, undoing: .percent) else { return }
+        var found: [Finding] = []
+        search(inner.bytes.span, from: 0, isLine: true, &found)
+        for finding in found {
+            let anchor = inner.origin(of: finding.anchor..<finding.anchor + 1)
+            findings.append(
+                Finding(
+                    anchor: origin(anchor).lowerBound,
+                    value: origin(inner.origin(of: finding.value))
+                )
+            )
+        }
+        guard layer < Self.layersMax else { return }
+        searchEncoded(inner.bytes.span, layer: layer + 1, &findings) {
+            origin(inner.origin(of: $0))
+        }
+    }
+
+    /// `"name": value`, if the name is on a list and says that the value is hidden.
+    private func member(
+        in text: Span<UInt8>,
+        from quote: Int,
+        _ search: inout Search
+    ) -> Finding? {
+        guard let end = text.jsonStringEnd(from: quote, within: Self.nameBytesMax),
             end < text.count
         else { return nil }
-        var i = end + 1
-        while i < text.count, text[i].isJSONSpace { i += 1 }
-        guard i < text.count, text[i] == 0x3A, lists(text.extracting(quote + 1..<end)) else {
+        var i = text.behindSpace(from: end + 1)
+        guard i < text.count, text[i] == 0x3A, let sense = sense(of: text, quote + 1..<end) else {
             return nil
         }
-        i += 1
-        while i < text.count, text[i].isJSONSpace { i += 1 }
+        i = text.behindSpace(from: i + 1)
+        var found = Finding(anchor: quote, value: i..<i)
         // The value may follow in what has not come yet.
-        guard i < text.count else {
-            return Finding(anchor: quote, value: i..<i, isBare: false)
-        }
+        guard i < text.count else { return found }
         switch text[i] {
         case 0x22:
-            let close = Self.stringEnd(in: text, from: i, within: .max) ?? text.count
-            return Finding(anchor: quote, value: min(i + 1, close)..<close, isBare: false)
+            let close = text.jsonStringEnd(from: i, within: .max)
+            let end = close ?? text.count
+            found.value = min(i + 1, end)..<end
+            return hides(text, found.value, sense, isWhole: close != nil, &search) ? found : nil
+        case 0x5B, 0x7B: return container(in: text, found, sense, quote: nil, &search)
         case 0x30...0x39, 0x2D:
-            var close = i
-            while close < text.count, !text[close].endsBareValue { close += 1 }
-            return Finding(anchor: quote, value: i..<close, isBare: true)
+            guard sense == .secret else { return nil }
+            while i < text.count, !text[i].endsBareValue { i += 1 }
+            found.value = found.value.lowerBound..<i
+            found.isBare = true
+            return found
         default: return nil
         }
+    }
+
+    /// Whether the text of a member is hidden.
+    private func hides(
+        _ text: Span<UInt8>,
+        _ value: Range<Int>,
+        _ sense: Sense,
+        isWhole: Bool,
+        _ search: inout Search
+    ) -> Bool {
+        switch sense {
+        case .secret: return true
+        case .list: return false
+        case .code:
+            if !isWhole || SecretNames.isRandomCode(text.extracting(value)) { return true }
+            if search.isGrant == nil { search.isGrant = text.speaksOfGrant }
+            return search.isGrant == true
+        }
+    }
+
+    /// The list or object at the beginning of `found.value`, if it is hidden.
+    private func container(
+        in text: Span<UInt8>,
+        _ found: Finding,
+        _ sense: Sense,
+        quote: NestedQuote?,
+        _ search: inout Search
+    ) -> Finding? {
+        let start = found.value.lowerBound
+        // Each is read once, however many lie in one another.
+        guard sense == .secret || (sense == .list && start >= search.textlessEnd) else {
+            return nil
+        }
+        let container = JSONContainer(in: text, at: start, quotedBy: quote)
+        if container.isEmpty { return nil }
+        if sense == .list, !container.holdsText {
+            search.textlessEnd = container.end
+            return nil
+        }
+        var found = found
+        found.value = start..<container.end
+        found.isBare = true
+        return found
     }
 
     /// The value behind `name="name"` of a part of a multipart form (RFC 7578 §4.2), if the name is
@@ -92,8 +214,8 @@ package struct MemberRedaction: Sendable {
                 Self.partName.span
             ),
             [0x20, 0x3B, 0x09].contains(text[quote - Self.partName.count - 1]),
-            let end = Self.stringEnd(in: text, from: quote, within: Self.nameBytesMax),
-            end < text.count, lists(text.extracting(quote + 1..<end))
+            let end = text.jsonStringEnd(from: quote, within: Self.nameBytesMax),
+            end < text.count, let sense = sense(of: text, quote + 1..<end)
         else { return nil }
         // An empty line ends the head of the part.
         let headEnd = min(text.count, end + Self.partHeadBytesMax)
@@ -102,12 +224,15 @@ package struct MemberRedaction: Sendable {
         guard i < headEnd else {
             // The value may follow in what has not come yet.
             guard headEnd == text.count else { return nil }
-            return Finding(anchor: quote, value: headEnd..<headEnd, isBare: false)
+            return Finding(anchor: quote, value: headEnd..<headEnd)
         }
         let value = i + 4
         var close = value
         while close < text.count, !text.hasDelimiter(at: close) { close += 1 }
-        return Finding(anchor: quote, value: value..<close, isBare: false)
+        var search = Search()
+        let isWhole = close < text.count
+        guard hides(text, value..<close, sense, isWhole: isWhole, &search) else { return nil }
+        return Finding(anchor: quote, value: value..<close)
     }
 
     private static let partName = Array("name=".utf8)
@@ -115,18 +240,20 @@ package struct MemberRedaction: Sendable {
     private static let partHeadBytesMax = 1024
 
     /// `\"name\": value` of a JSON text that stands in a string of another one.
-    private func nestedMember(in text: Span<UInt8>, from start: Int) -> Finding? {
+    private func nestedMember(
+        in text: Span<UInt8>,
+        from start: Int,
+        _ search: inout Search
+    ) -> Finding? {
         guard start == 0 || text[start - 1] != 0x5C, let quote = NestedQuote(in: text, at: start),
             let end = quote.end(in: text, from: start + quote.length, within: Self.nameBytesMax)
         else { return nil }
-        var i = end.upperBound
-        while i < text.count, text[i].isJSONSpace { i += 1 }
+        var i = text.behindSpace(from: end.upperBound)
         guard i < text.count, text[i] == 0x3A,
-            lists(text.extracting(start + quote.length..<end.lowerBound))
+            let sense = sense(of: text, start + quote.length..<end.lowerBound)
         else { return nil }
-        i += 1
-        while i < text.count, text[i].isJSONSpace { i += 1 }
-        var found = Finding(anchor: start, value: i..<i, isBare: false)
+        i = text.behindSpace(from: i + 1)
+        var found = Finding(anchor: start, value: i..<i)
         found.backslashes = quote.backslashes
         // The value may follow in what has not come yet.
         guard i < text.count else { return found }
@@ -140,15 +267,18 @@ package struct MemberRedaction: Sendable {
             let value = i + open.length
             let close = open.end(in: text, from: value, within: .max)
             found.value = value..<(close?.lowerBound ?? text.count)
+            return hides(text, found.value, sense, isWhole: close != nil, &search) ? found : nil
+        case 0x5B, 0x7B: return container(in: text, found, sense, quote: quote, &search)
         case 0x30...0x39, 0x2D:
+            guard sense == .secret else { return nil }
             while i < text.count, !text[i].endsBareValue, text[i] != 0x5C, text[i] != 0x22 {
                 i += 1
             }
             found.value = found.value.lowerBound..<i
             found.isBare = true
+            return found
         default: return nil
         }
-        return found
     }
 
     /// `name=value`, if the name is on the list.
@@ -159,34 +289,38 @@ package struct MemberRedaction: Sendable {
             guard text[i] > 0x20, text[i] != 0x26, text[i] != 0x22 else { return nil }
             i = reached.fieldMark(from: i + 1)
         }
-        guard i < reached.count, i > start, lists(text.extracting(start..<i)) else { return nil }
+        guard i < reached.count, i > start, hidesField(text.extracting(start..<i)) else {
+            return nil
+        }
         let value = i + 1
         var end = value
         while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 { end += 1 }
         // With its separator: a field is only found behind one, or at the start.
-        return Finding(anchor: max(0, start - 1), value: value..<end, isBare: false)
+        return Finding(anchor: max(0, start - 1), value: value..<end)
     }
 
-    /// The closing quote of the string that opens at `quote`; nil when it is not there, or longer
-    /// than `most`.
-    private static func stringEnd(in text: Span<UInt8>, from quote: Int, within most: Int) -> Int? {
-        var i = quote + 1
-        while i < text.count, i - quote <= most {
-            if text[i] == 0x22 { return i }
-            i += text[i] == 0x5C ? 2 : 1
+    private func hidesField(_ name: Span<UInt8>) -> Bool {
+        lookUp(name) { parameters.contains($0) ? true : nil } ?? false
+    }
+
+    private func sense(of text: Span<UInt8>, _ name: Range<Int>) -> Sense? {
+        lookUp(text.extracting(name)) { name in
+            if names.contains(name) { return .secret }
+            if lists.contains(name) { return name.place(of: 0x5B) < name.count ? .secret : .list }
+            return codes.contains(name) ? .code : nil
         }
-        return nil
     }
 
-    private func lists(_ name: Span<UInt8>) -> Bool {
-        if name.isEmpty || name.count > Self.nameBytesMax { return false }
-        if names.contains(name) { return true }
+    /// Looks up a name as it is, and without its escapes.
+    private func lookUp<T>(_ name: Span<UInt8>, _ find: (Span<UInt8>) -> T?) -> T? {
+        if name.isEmpty || name.count > Self.nameBytesMax { return nil }
+        if let found = find(name) { return found }
         for escaping in [Escaping.backslash, .percent] {
-            if let plain = Unescaped(name, undoing: escaping), names.contains(plain.bytes.span) {
-                return true
+            if let plain = Unescaped(name, undoing: escaping), let found = find(plain.bytes.span) {
+                return found
             }
         }
-        return false
+        return nil
     }
 }
 
@@ -201,6 +335,17 @@ extension Span<UInt8> {
     fileprivate func hasDelimiter(at i: Int) -> Bool {
         count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x2D
             && self[i + 3] == 0x2D
+    }
+
+    /// Whether it holds a name or a value that only the exchange of a code for a token has (RFC
+    /// 6749 §4.1.3, RFC 7636 §4.5).
+    fileprivate var speaksOfGrant: Bool {
+        let (grant, verifier) = (Array("authorization_code".utf8), Array("code_verifier".utf8))
+        for i in indices where self[i] == 0x61 || self[i] == 0x63 {
+            let rest = extracting(i..<count)
+            if grant.span.begins(rest) || verifier.span.begins(rest) { return true }
+        }
+        return false
     }
 
     /// The first place from `start` on that may hold one of `"\\&?`, or `count`: before a name.
@@ -238,8 +383,6 @@ extension Span<UInt8> {
 }
 
 extension UInt8 {
-    fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 9 }
-
     fileprivate var endsBareValue: Bool {
         self == 0x2C || self == 0x7D || self == 0x5D || isJSONSpace
     }

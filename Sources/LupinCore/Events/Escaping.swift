@@ -12,7 +12,10 @@ enum Escaping: UInt8, CaseIterable {
     /// Line breaks in a long text, with the indentation of the next line.
     case lineBreak
 
-    /// Returns one bit, that of `rawValue`, for each kind whose marks are in `text`.
+    /// The bit of `present` for a quotation mark, which is no escape but begins names of JSON.
+    static let quote: UInt8 = 16
+
+    /// Returns one bit, that of `rawValue`, for each kind whose marks are in `text`, and `quote`.
     ///
     /// Has no early exit and no `||`, so that the loop is vectorized: 200 bytes take 20 ns.
     static func present(in text: Span<UInt8>) -> UInt8 {
@@ -21,7 +24,7 @@ enum Escaping: UInt8, CaseIterable {
             let byte = text[i]
             bits |=
                 (byte == 0x25 ? 1 : 0) | (byte == 0x5C ? 2 : 0) | (byte == 0x26 ? 4 : 0)
-                | (byte == 0x0A ? 8 : 0) | (byte == 0x0D ? 8 : 0)
+                | (byte == 0x0A ? 8 : 0) | (byte == 0x0D ? 8 : 0) | (byte == 0x22 ? quote : 0)
         }
         return bits
     }

@@ -5,7 +5,7 @@ package struct NameSet: Sendable {
     /// Exact names in lower case; the index is their length.
     private var byLength: [[[UInt8]]] = []
     private var globs: [Glob] = []
-    /// Whether of `user[token]` and `user.token` the last part counts, too.
+    /// Whether each part of `user[token]`, `token[value]` and `user.token` counts, too.
     private var readsParts = false
 
     private struct Glob: Sendable {
@@ -33,24 +33,18 @@ package struct NameSet: Sendable {
 
     package func contains(_ name: Span<UInt8>) -> Bool {
         if holds(name) { return true }
-        guard readsParts, let part = NameSet.lastPart(of: name) else { return false }
-        return holds(name.extracting(part))
+        return readsParts && holdsPart(of: name)
     }
 
-    /// The part of `user[token]`, `token[]`, `token[0]` or `user.token` that says what the value
-    /// is; nil for a name without parts.
-    private static func lastPart(of name: Span<UInt8>) -> Range<Int>? {
-        var end = name.count
-        while end > 0 {
-            var start = end
-            while start > 0, ![0x2E, 0x5B, 0x5D].contains(name[start - 1]) { start -= 1 }
-            if start == 0, end == name.count { return nil }
-            var isNumber = true
-            for i in start..<end where !name[i].isASCIIDigit { isNumber = false }
-            if !isNumber { return start..<end }
-            end = start - 1
+    /// Whether `user`, `token` or `value` of `user.token[value]` is in the set.
+    private func holdsPart(of name: Span<UInt8>) -> Bool {
+        var start = 0
+        for i in name.indices where [0x2E, 0x5B, 0x5D].contains(name[i]) {
+            if start < i, holds(name.extracting(start..<i)) { return true }
+            start = i + 1
         }
-        return nil
+        // A name without parts was looked up as a whole.
+        return start > 0 && start < name.count && holds(name.extracting(start..<name.count))
     }
 
     private func holds(_ name: Span<UInt8>) -> Bool {

@@ -13,6 +13,7 @@ package struct Redactor: Sendable {
     /// Of the names that lupin knows, those whose values are hidden.
     private let knownFields: FieldNameSet
     private let urls: URLRedaction
+    private let members: MemberRedaction
     private let digest: Digest
     private let isOff: Bool
     private var matcher = SecretMatcher()
@@ -36,6 +37,7 @@ package struct Redactor: Sendable {
         }
         let parameters = NameSet(SecretNames.parameters + settings.query, readsParts: true)
         urls = URLRedaction(parameters: parameters)
+        members = MemberRedaction(names: settings.json)
         self.digest = digest
         self.isOff = isOff
         for secret in secrets { add(secret: secret) }
@@ -59,10 +61,15 @@ package struct Redactor: Sendable {
     package func hides(field name: Span<UInt8>, _ value: Span<UInt8>, known: FieldName) -> Bool {
         if known != .other { return !isOff && knownFields.contains(known) }
         if hides(field: name) { return true }
-        return !isOff && Redactor.protocols.span.equalsIgnoringCase(name)
-            && SecretNames.holdToken(inProtocols: value)
+        if isOff { return false }
+        if Redactor.protocols.span.equalsIgnoringCase(name) {
+            return SecretNames.holdToken(inProtocols: value)
+        }
+        return Redactor.codes.contains(name) && SecretNames.isRandomCode(value)
     }
 
+    /// Fields whose values say whether they are hidden.
+    private static let codes = NameSet(SecretNames.codes)
     private static let protocols = Array("sec-websocket-protocol".utf8)
 
     /// Returns `REDACTED.hhhh` for a value.
@@ -72,14 +79,18 @@ package struct Redactor: Sendable {
         return mark
     }
 
-    /// Redacts URLs and known secrets in `bytes`; returns nil when there is nothing to redact,
-    /// after one pass and without an allocation.
+    /// Redacts URLs, members of JSON and known secrets in `bytes`; returns nil when there is
+    /// nothing to redact, after one pass and without an allocation.
     package func cleaned(_ bytes: Span<UInt8>) -> [UInt8]? {
         if isOff { return nil }
-        let findings = urls.findings(in: bytes)
+        let present = Escaping.present(in: bytes)
+        let findings = urls.findings(in: bytes, isBody: false, present)
+        let named =
+            MemberRedaction.mayFind(present) ? members.findings(inLine: bytes) : []
         let hits = matcher.find(in: bytes)
-        if findings.isEmpty && hits.isEmpty { return nil }
-        let cleaned = replacing(Redactor.joined(findings, hits), in: bytes)
+        if findings.isEmpty, named.isEmpty, hits.isEmpty { return nil }
+        let losses = findings.map(Loss.init) + named.map(Loss.init) + hits.map(Loss.init)
+        let cleaned = replacing(Redactor.joined(losses), in: bytes)
         if findings.isEmpty { return cleaned }
         // A secret may be a URL, which only matches once the userinfo is removed.
         let again = matcher.find(in: cleaned.span)
@@ -104,7 +115,6 @@ package struct Redactor: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The part, and what is known of the bytes behind it.
-    ///   - members: The names whose values to hide.
     ///   - cut: How much of `bytes` to mask; the rest shows what follows.
     ///   - isStart: The body begins with `bytes`.
     ///   - isLast: The body ends with `bytes`.
@@ -113,7 +123,6 @@ package struct Redactor: Sendable {
     ///   fewer than `cut` if something to hide begins before it and may end behind it.
     package func masked(
         _ bytes: Span<UInt8>,
-        _ members: MemberRedaction,
         upTo cut: Int,
         isStart: Bool,
         isLast: Bool,
@@ -184,15 +193,6 @@ package struct Redactor: Sendable {
 
     /// Sorts the ranges and joins overlapping ones, so that no rest of a secret remains next to a
     /// range that its URL loses.
-    private static func joined(
-        _ findings: [URLRedaction.Finding],
-        _ hits: [SecretMatcher.Hit]
-    ) -> [Loss] {
-        if findings.isEmpty { return hits.map(Loss.init) }
-        if hits.isEmpty { return findings.map(Loss.init) }
-        return joined(findings.map(Loss.init) + hits.map(Loss.init))
-    }
-
     private static func joined(_ losses: [Loss]) -> [Loss] {
         if losses.count < 2 { return losses }
         var result: [Loss] = []

@@ -2,8 +2,9 @@
 
 /// One table for fields of heads, parameters of URLs and forms, and members of JSON.
 ///
-/// Names have no case, and `*` is any run of bytes. Of `user[token]` and `user.token` the last part
-/// counts.
+/// Names have no case, and `*` is any run of bytes. Each part of `user[token]`, `token[value]` and
+/// `user.token` counts. In JSON all that lies below a name is hidden with it, lists and objects,
+/// too.
 package enum SecretNames {
     /// Hidden in every place.
     package static let everywhere = [
@@ -21,8 +22,9 @@ package enum SecretNames {
         "*access_key_id", "*accesskeyid", "account-key", "account_key", "accountkey",
         "*subscription-key", "connection_string", "connectionstring",
         // What is shown once, or proves that its sender has a key.
-        "otp", "totp", "code_verifier", "device_code", "auth_code", "authorization_code", "hmac",
-        "sig", "sign", "sas", "*signature", "*signature-256",
+        "otp", "totp", "code_verifier", "device_code", "auth_code", "auth-code",
+        "authorization_code", "authorization-code", "pin", "*-pin", "*_pin", "hmac", "sig", "sign",
+        "sas", "*signature", "*signature-256",
     ]
 
     /// Fields of heads besides: ordinary words in other places, or for the cache's list of names.
@@ -30,15 +32,81 @@ package enum SecretNames {
         everywhere + [
             "x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key", "*cookie", "*cookie2",
             "*authentication", "x-jfrog-art-api", "x-honeycomb-team", "x-amzn-oidc-data",
-            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session", "x-pin",
+            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session",
         ]
 
-    /// Parameters of URLs besides: in JSON these are ordinary words.
+    /// Parameters of URLs and fields of forms besides: in JSON these are ordinary words.
     package static let parameters =
         everywhere + ["code", "state", "key", "x-amz-credential", "x-goog-credential"]
+        + lists.filter { !$0.contains("*") }.map { $0 + "[*" }
 
-    /// Members of JSON, and fields of forms in bodies.
+    /// Members of JSON, and fields of multipart forms.
     package static let members = everywhere
+
+    /// Members whose lists and objects hold secrets if they hold a text.
+    ///
+    /// A number under such a name is a count, as in `"max_tokens": 4096`.
+    package static let lists = [
+        "tokens", "*tokens", "jwts", "otps", "pins", "api_keys", "*api-keys", "*api_keys",
+        "*apikeys", "*access_keys", "*accesskeys", "credentials", "*credentials", "cookies",
+        "*session_ids", "*sessionids", "*backup_codes", "*backupcodes", "*recovery_codes",
+        "*recoverycodes",
+    ]
+
+    /// Fields of heads and members of JSON that hold a code of OAuth or an ordinary one, such as
+    /// that of an error: their values say which (`isRandomCode`).
+    package static let codes = ["code", "*-code", "*_code"]
+
+    /// Whether a value under one of `codes` was made at random, as RFC 6749 §10.10 wants it of
+    /// authorization codes.
+    ///
+    /// Such a code changes often between digits, capitals and small letters, as no `404`,
+    /// `not_found`, `ERR_TLS_CERT` or `InvalidParameterValue` does: its parts have fewer than three
+    /// characters on average.
+    package static func isRandomCode(_ value: Span<UInt8>) -> Bool {
+        var (digits, capitals, smalls, parts) = (0, 0, 0, 0)
+        var hasUnderscore = false
+        var last = CodeClass.separator
+        // A capital alone and the small letters behind it are one part.
+        var isLoneCapital = false
+        for i in value.indices {
+            guard let next = CodeClass(value[i]) else { return false }
+            switch next {
+            case .separator: hasUnderscore = hasUnderscore || value[i] == 0x5F
+            case .digit: digits += 1
+            case .capital: capitals += 1
+            case .small: smalls += 1
+            }
+            let goesOn = next == last || (next == .small && isLoneCapital)
+            if next != .separator, !goesOn { parts += 1 }
+            isLoneCapital = next == .capital && last != .capital
+            last = next
+        }
+        let isMixed = capitals > 0 && smalls > 0
+        guard isMixed || (digits > 0 && capitals + smalls > 0 && !hasUnderscore) else {
+            return false
+        }
+        let count = digits + capitals + smalls
+        return count >= randomCodeBytesMin && count < parts * 3
+    }
+
+    /// Shorter codes are those of errors, countries and vouchers.
+    private static let randomCodeBytesMin = 10
+
+    private enum CodeClass {
+        case separator, digit, capital, small
+
+        /// Nil for what stands in no code.
+        init?(_ byte: UInt8) {
+            switch byte {
+            case 0x30...0x39: self = .digit
+            case 0x41...0x5A: self = .capital
+            case 0x61...0x7A: self = .small
+            case 0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F, 0x7E: self = .separator
+            default: return nil
+            }
+        }
+    }
 
     /// Whether a value of `Sec-WebSocket-Protocol` holds a credential, which pages put there since
     /// they can set no other field: behind `bearer` or the like, or as a long random word.

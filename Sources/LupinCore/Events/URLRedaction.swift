@@ -48,9 +48,14 @@ package struct URLRedaction: Sendable {
     ///
     /// In a body, what is no URL for certain is left.
     package func findings(in text: Span<UInt8>, isBody: Bool = false) -> [Finding] {
+        findings(in: text, isBody: isBody, Escaping.present(in: text))
+    }
+
+    /// The same, where it is known which escapes are `present`.
+    func findings(in text: Span<UInt8>, isBody: Bool, _ present: UInt8) -> [Finding] {
         var findings = plainFindings(in: text, isBody: isBody)
         let count = findings.count
-        appendNested(in: text, isBody: isBody, layer: 1, to: &findings) { $0 }
+        appendNested(in: text, present, isBody: isBody, layer: 1, to: &findings) { $0 }
         return findings.count == count ? findings : URLRedaction.merged(findings)
     }
 
@@ -58,12 +63,12 @@ package struct URLRedaction: Sendable {
     /// stand in a JSON string.
     private func appendNested(
         in text: Span<UInt8>,
+        _ present: UInt8,
         isBody: Bool,
         layer: Int,
         to findings: inout [Finding],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
-        let present = Escaping.present(in: text)
         if present == 0 { return }
         for escaping in URLRedaction.nesting where present >> escaping.rawValue & 1 == 1 {
             guard let inner = Unescaped(text, undoing: escaping) else { continue }
@@ -71,7 +76,9 @@ package struct URLRedaction: Sendable {
                 findings.append(.value(origin(inner.origin(of: finding.range))))
             }
             guard layer < URLRedaction.layersMax else { continue }
-            appendNested(in: inner.bytes.span, isBody: isBody, layer: layer + 1, to: &findings) {
+            let span = inner.bytes.span
+            let more = Escaping.present(in: span)
+            appendNested(in: span, more, isBody: isBody, layer: layer + 1, to: &findings) {
                 origin(inner.origin(of: $0))
             }
         }

@@ -21,8 +21,8 @@ final class CaptureDesk: Sendable {
         /// Ascends with every change.
         fileprivate(set) var generation = 0
 
-        init(redactor: Redactor, members: MemberRedaction, settings: CaptureSettings) {
-            secrets = BodySecrets(redactor, members)
+        init(redactor: Redactor, settings: CaptureSettings) {
+            secrets = BodySecrets(redactor)
             self.settings = settings
         }
 

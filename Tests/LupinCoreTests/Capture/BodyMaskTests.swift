@@ -8,12 +8,14 @@ enum Masks {
     static let password = "pa55 w0rd\"two"
 
     static func mask() -> BodyMask {
+        var settings = RedactionSettings()
+        settings.json = ["x_pin"]
         let redactor = Redactor(
-            settings: RedactionSettings(),
+            settings: settings,
             secrets: [bearer, password],
             digest: { _ in 0xABCD }
         )
-        return BodyMask(BodySecrets(redactor, MemberRedaction(names: ["x_pin"])))
+        return BodyMask(BodySecrets(redactor))
     }
 
     static let mark = "REDACTED.abcd"

@@ -1,5 +1,6 @@
 // Which members of JSON and fields of forms are hidden by their names.
 import LupinCore
+import LupinTestKit
 import Testing
 
 struct MemberRedactionTests {
@@ -20,7 +21,7 @@ struct MemberRedactionTests {
             #"{"token":null,"api_key":true,"secret":false}"#,
             #"{"token":null,"api_key":true,"secret":false}"#
         ),
-        (#"{"token":{"a":"b"},"secret":["c"]}"#, #"{"token":{"a":"b"},"secret":["c"]}"#),
+        (#"{"token":{},"secret":[ ]}"#, #"{"token":{},"secret":[ ]}"#),
         (#"{"tokens":"a","a":"token","b":":"}"#, #"{"tokens":"a","a":"token","b":":"}"#),
         (#"{"token":"a"#, #"{"token":"*"#),
         (#"{"token":"a\"#, #"{"token":"*"#),
@@ -64,6 +65,58 @@ struct MemberRedactionTests {
         let expected = shown.replacing("*", with: mark)
         #expect(Masks.kept(body) == expected)
         #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
+    @Test(arguments: [
+        (#"{"token":{"value":"a"},"b":1}"#, #"{"token":"*","b":1}"#),
+        (#"{"secret" : [ "a", 1, true ] }"#, #"{"secret" : "*" }"#),
+        (#"{"token":{"a":{"b":["c]}","\\","\"}"]}},"d":"e"}"#, #"{"token":"*","d":"e"}"#),
+        (#"{"token":[{"token":"a"}],"token":"b"}"#, #"{"token":"*","token":"*"}"#),
+        (#"{"token":{"value":"a"#, #"{"token":"*""#), (#"{"token":["#, #"{"token":"*""#),
+        (#"{"tokens":["a","b"]}"#, #"{"tokens":"*"}"#),
+        (#"{"tokens":{"ci":{"value":"a"}}}"#, #"{"tokens":"*"}"#),
+        (#"{"tokens":{"in":5,"out":[7]},"a":"b"}"#, #"{"tokens":{"in":5,"out":[7]},"a":"b"}"#),
+        (#"{"max_tokens":4096,"tokens":[1,2]}"#, #"{"max_tokens":4096,"tokens":[1,2]}"#),
+        (#"{"tokens":{"tokens":{"token":1}}}"#, #"{"tokens":{"tokens":{"token":"*"}}}"#),
+        (#"{"recovery_codes":["a","b"]}"#, #"{"recovery_codes":"*"}"#),
+        (#"{"b":"{\"token\":{\"value\":\"a\"},\"n\":1}"}"#, #"{"b":"{\"token\":\"*\",\"n\":1}"}"#),
+        (#"{"b":"{\"tokens\":[ \"a\", \"b\" ]}","c":[1]}"#, #"{"b":"{\"tokens\":\"*\"}","c":[1]}"#),
+        (#"{"b":"{\"token\":{\"a\":\"b","c":"d"}"#, #"{"b":"{\"token\":\"*\"","c":"d"}"#),
+        ("a=1&token[value]=a&b=2", "a=1&token[value]=*&b=2"),
+        ("tokens[]=a&tokens%5B%5D=b&token[0][x]=c", "tokens[]=*&tokens%5B%5D=*&token[0][x]=*"),
+        ("data=%7B%22token%22%3A%22a%22%7D&b=1", "data=%7B%22token%22%3A%22*%22%7D&b=1"),
+    ])
+    func `all that lies below a name is hidden`(body: String, shown: String) {
+        let expected = shown.replacing("*", with: mark)
+        #expect(Masks.kept(body) == expected)
+        #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
+    @Test(arguments: [
+        (#"{"pin":1234,"user_pin":"a","PIN":"b"}"#, #"{"pin":"*","user_pin":"*","PIN":"*"}"#),
+        (#"{"code":404}"#, #"{"code":404}"#), (#"{"code":"not_found"}"#, #"{"code":"not_found"}"#),
+        (#"{"code":"SplxlOBeZQQYbYS6WxSbIA"}"#, #"{"code":"*"}"#),
+        (#"{"auth_code":"a","code":{"a":"b"}}"#, #"{"auth_code":"*","code":{"a":"b"}}"#),
+        (
+            #"{"grant_type":"authorization_code","code":"short"}"#,
+            #"{"grant_type":"authorization_code","code":"*"}"#
+        ),
+        (#"{"code":"short","code_verifier":"a"}"#, #"{"code":"*","code_verifier":"*"}"#),
+        ("code=short&state=a", "code=*&state=*"), (#"{"code":"Spl"#, #"{"code":"*"#),
+    ])
+    func `a code is hidden where it is one of OAuth`(body: String, shown: String) {
+        let expected = shown.replacing("*", with: mark)
+        #expect(Masks.kept(body) == expected)
+        #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
+    @Test func `a list in which lists lie is read once`() {
+        let depth = 20_000
+        let body =
+            String(repeating: #"{"tokens":"#, count: depth) + "1"
+            + String(repeating: "}", count: depth)
+        let time = processorTime { #expect(Masks.kept(body) == body) }
+        #expect(time < .seconds(2))
     }
 
     @Test(

@@ -6,7 +6,6 @@ struct MaskedBodyTests {
     private func masked(_ bytes: [UInt8]) -> [UInt8] {
         makeRedactor().masked(
             bytes.span,
-            MemberRedaction(names: []),
             upTo: bytes.count,
             isStart: true,
             isLast: true,

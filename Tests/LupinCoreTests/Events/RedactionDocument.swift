@@ -7,8 +7,10 @@ enum RedactionDocument {
     private static let secret = #"p/s?"w\rd" <é>"#
 
     static var text: String {
-        ([introduction, forms, limits + names + losses].map { $0.joined(separator: "\n") })
-            .joined(separator: "\n\n") + "\n"
+        ([introduction, forms, limits + heading + names + [""] + losses].map {
+            $0.joined(separator: "\n")
+        })
+        .joined(separator: "\n\n") + "\n"
     }
 
     private static let introduction = [
@@ -49,24 +51,48 @@ enum RedactionDocument {
         "",
     ]
 
-    private static var names: [String] {
+    /// The table of names, which the manual has, too.
+    static var table: [String] {
         let all = SecretNames.everywhere
         func row(_ place: String, _ names: [String]) -> String {
             "| \(place) | \(names.map { "`\($0)`" }.joined(separator: ", ")) |"
         }
+        let parameters = SecretNames.parameters.filter { !all.contains($0) && !$0.contains("[") }
         return [
-            "### The names that hide their values", "",
-            "Names have no case, and `*` is any text. Of `user[token]` and `user.token` the last "
-                + "part counts.",
-            "", "| Where | Names |", "| --- | --- |", row("everywhere", all),
+            "| Where | Names |", "| --- | --- |", row("everywhere", all),
             row("fields of heads", SecretNames.fields.filter { !all.contains($0) }),
-            row("URLs and their parameters", SecretNames.parameters.filter { !all.contains($0) }),
-            "",
-            "`Sec-WebSocket-Protocol` is hidden where it holds a token: behind a word such as "
-                + "`bearer`, or as a",
-            "long random word.", "",
+            row("parameters of URLs, fields of forms", parameters),
+            row("fields and JSON, where the value is random", SecretNames.codes),
+            row("lists and objects that hold a text", SecretNames.lists),
         ]
     }
+
+    private static let heading = ["### The names that hide their values", ""]
+
+    /// What holds of all names.
+    private static let meaning = [
+        "Names have no case, and `*` is any text. Of `user[token]`, `token[value]` and",
+        "`user.token` each part counts. In JSON all that lies below a name is hidden, a list or an",
+        "object as a whole; `true`, `false` and `null` stay. So it is in bodies, and for JSON in a",
+        "field or a URL, also in a string of other JSON or percent-encoded up to twice.",
+    ]
+
+    /// What the names alone do not say.
+    private static let remarks = [
+        "A `code` is hidden in URLs and forms. In fields and JSON it may be that of an error, so",
+        "it is hidden where the text speaks of `authorization_code` or `code_verifier`, or where",
+        "it was made at random: it has ten letters and digits or more, and changes so often",
+        "between digits, capitals and small letters that its parts have fewer than three",
+        "characters on average.",
+        "`404`, `not_found` and `ERR_TLS_CERT` stay. A number under a name of the last row is a",
+        "count, as in `\"max_tokens\": 4096`, and stays.",
+        "",
+        "`Sec-WebSocket-Protocol` is hidden where it holds a token: behind a word such as",
+        "`bearer`, or as a long random word.",
+    ]
+
+    /// The part of the manual.
+    static var names: [String] { meaning + [""] + table + [""] + remarks }
 
     private static let losses = [
         "### What is not found",

@@ -13,7 +13,6 @@ struct SecretNamesTests {
         let bytes = Array(form(name).utf8)
         let masked = redactor.masked(
             bytes.span,
-            MemberRedaction(names: []),
             upTo: bytes.count,
             isStart: true,
             isLast: true,
@@ -50,7 +49,7 @@ struct SecretNamesTests {
         "X-Api-Key", "pwd", "passwd", "user_password", "auth", "session", "sessionId", "PHPSESSID",
         "jwt", "assertion", "client_assertion", "SAMLResponse", "ticket", "sas", "sig", "token",
         "accessToken", "refresh_token", "X-Auth-Token", "client_secret", "privateKey",
-        "AWSAccessKeyId", "code_verifier", "otp", "passphrase",
+        "AWSAccessKeyId", "code_verifier", "otp", "passphrase", "pin", "card-pin", "auth-code",
     ]
 
     @Test(arguments: hidden)
@@ -62,8 +61,9 @@ struct SecretNamesTests {
 
     @Test(arguments: [
         "user[token]", "user[api_key]", "token[]", "token[0]", "user.password", "a[b][pwd]",
+        "token[value]", "token.value", "session[user][name]", "tokens[]", "tokens[0]",
     ])
-    func `of a name with parts the last one counts`(name: String) {
+    func `of a name with parts each one counts`(name: String) {
         for place in Place.allCases where place != .field {
             #expect(!isShown(name, in: place), "\(name) in \(place)")
         }
@@ -100,7 +100,6 @@ struct SecretNamesTests {
         let bytes = Array(text.utf8)
         let masked = redactor.masked(
             bytes.span,
-            MemberRedaction(names: []),
             upTo: text.utf8.count,
             isStart: true,
             isLast: true,
@@ -137,7 +136,7 @@ struct SecretNamesTests {
             "author", "authority", "keyboard", "signal", "tokenizer", "tokens", "max_tokens",
             "token_type", "monkey", "turkey", "design", "assigned", "sessions", "ticketing",
             "passage", "compass", "cookies", "user[name]", "token_count.name", "authenticated",
-            "expires_in", "scope", "bearing", "signed",
+            "expires_in", "scope", "bearing", "signed", "pinned", "mapping", "x-pinned",
         ]
     )
     func `other names hide nothing`(name: String) {
@@ -148,6 +147,66 @@ struct SecretNamesTests {
     func `words of OAuth are words in JSON`(name: String) {
         #expect(!isShown(name, in: .query))
         #expect(isShown(name, in: .json))
+    }
+
+    @Test(arguments: [
+        "SplxlOBeZQQYbYS6WxSbIA", "4/0AX4XfWjKx-0bLq_Wt7", "3584d83530557fdd1f46af8289938c8e",
+        "0.AXYAPa1bQ2xY.AgABAAIAAA", "7f9c24e8-3b1a-4f7e-9a53-2a3d7e1b9c10",
+    ])
+    func `a code that was made at random is hidden in fields and JSON`(code: String) {
+        let (name, value) = (Array("X-OAuth-Code".utf8), Array(code.utf8))
+        #expect(redactor.hides(field: name.span, value.span, known: .other) == true)
+        #expect(SecretNames.isRandomCode(value.span) == true)
+    }
+
+    @Test(arguments: [
+        "404", "200000", "not_found", "ERR_TLS_CERT", "InvalidParameterValue", "ENOTFOUND", "P2002",
+        "EC2LimitExceeded", "ORA-00942", "err_v1_to_v2", "ERR_V1_TO_V2_API", "auth/invalid-email",
+        "AADSTS50011", "US", "SAVE20", "2024-01-02", "print(x1)", "SW1A 1AA", "", "a1b2",
+    ])
+    func `a code of an error or a country stays`(code: String) {
+        let (name, value) = (Array("X-Error-Code".utf8), Array(code.utf8))
+        #expect(redactor.hides(field: name.span, value.span, known: .other) == false)
+        #expect(SecretNames.isRandomCode(value.span) == false)
+    }
+
+    /// How JSON with `hunter22` below a secret name lies in a field's value or a URL.
+    @Test(arguments: [
+        #"{"token": "hunter22"}"#, #"[{"a":1},{"token":"hunter22"}]"#, #"{"token":["hunter22"]}"#,
+        #"{"token":{"value":"hunter22"}}"#, #"v1;{"pin":"hunter22"}"#, #""token": "hunter22"#,
+        #"{\"token\": \"hunter22\"}"#, #"{"a":"{\"token\":\"hunter22\"}"}"#,
+        "%7B%22token%22%3A%22hunter22%22%7D", "%7b%22token%22:%20%22hunter22%22%7d",
+        "%257B%2522token%2522%253A%2522hunter22%2522%257D",
+        "%7B%22token%22%3A%5B%22hunter22%22%5D%7D",
+        "/?data=%7B%22token%22%3A%22hunter22%22%7D&a=1", #"/?data={"token":"hunter22"}"#,
+        "%7B%5C%22token%5C%22%3A%5C%22hunter22%5C%22%7D",
+    ])
+    func `JSON in a field or a URL hides its secrets`(text: String) {
+        let cleaned = redactor.cleaned(text)
+        #expect(!cleaned.contains("hunter22"), "\(cleaned)")
+        // Other fields stand beside it, in whose values quotes may be open.
+        let among = #"etag"a"b"name="token"; \"# + "x-data" + text
+        #expect(!redactor.cleaned(among).contains("hunter22"))
+    }
+
+    @Test(arguments: [
+        #"{"a": "hunter22"}"#, #"{"code":"not_found","tokens":5}"#, #"W/"token""#, #""token""#,
+        #"form-data; name="token"; filename="a""#, #""Chromium";v="118", "Not"="8""#,
+        "%7B%22a%22%3A%22b%22%7D", #"{"token": null}"#, "100%", "\\\"",
+    ])
+    func `JSON without a secret's name stays as it is`(text: String) {
+        #expect(redactor.cleaned(text) == text)
+    }
+
+    @Test func `what stands around a secret of JSON stays`() {
+        #expect(
+            redactor.cleaned(#"{"a":1,"token":{"b":"c"},"d":"e"}"#)
+                == #"{"a":1,"token":"REDACTED.0000","d":"e"}"#
+        )
+        #expect(
+            redactor.cleaned("/?d=%7B%22token%22%3A%22x%22%2C%22a%22%3A1%7D&b=2")
+                == "/?d=%7B%22token%22%3A%22REDACTED.0000%22%2C%22a%22%3A1%7D&b=2"
+        )
     }
 
     @Test(
