@@ -76,7 +76,7 @@ extension Explanation {
         guard let record else { return [] }
         var lines = ["exchange \(record.id)"]
         if let status = record.response?.status {
-            let upstream = record.attempts.last?.status
+            let upstream = record.decidingAttempt.flatMap { record.attempts[$0].status }
             let other = upstream.map { $0 == status ? "" : ", the origin answered \($0)" } ?? ""
             lines.append("the client got \(status)\(other)")
         }

@@ -76,7 +76,9 @@ package struct ArchiveEntry: Sendable {
         line.openObject("cache")
         line.closeObject()
         addTimings(of: record)
-        if let peer = record[field: .attempts]?.list?.last?[attempt: .peer]?.string {
+        if let attempts = record[field: .attempts]?.list, let deciding = attempts.decidingAttempt,
+            let peer = attempts[deciding][attempt: .peer]?.string
+        {
             line.add("serverIPAddress", text: Self.address(of: peer))
         }
         addFacts(of: record)

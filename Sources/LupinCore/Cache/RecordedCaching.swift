@@ -33,13 +33,13 @@ package struct RecordedCaching: Sendable {
             lines.append("there was no response to store")
             return
         }
-        guard let last = exchange.attempts.last else {
+        guard let deciding = exchange.decidingAttempt else {
             lines.append("nothing went upstream, so there was nothing new to store")
             return
         }
         unknown = response.unknown(of: Self.relevant(to: policy))
         let decision = policy.decide(
-            response: response.head(status: last.status ?? response.status),
+            response: response.head(status: exchange.attempts[deciding].status ?? response.status),
             request: request,
             asked: CacheRequest(request, hasContent: exchange.bodyBytes > 0, isKeyed: true),
             attachments: attachments,

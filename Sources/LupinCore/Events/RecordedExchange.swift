@@ -39,6 +39,8 @@ package struct RecordedExchange: Sendable {
     /// For each attempt: its URL when it differs from the client's, its version, and the origin's
     /// status.
     package var attempts: [(url: String?, version: String?, status: UInt16?)]
+    /// Which of them brought the client's response, or failed last.
+    package var decidingAttempt: Int?
     /// How it ended.
     package var end: RecordedEnd
     /// Where its time went; nil when that is not recorded.
@@ -85,6 +87,7 @@ package struct RecordedExchange: Sendable {
         )
         names = record[field: .requestNames]?.list?.compactMap(\.string) ?? []
         values = record[field: .requestValues]?.fieldValues ?? []
+        decidingAttempt = record[field: .attempts]?.list?.decidingAttempt
         attempts = (record[field: .attempts]?.list ?? []).map { attempt in
             (
                 url: attempt[attempt: .url]?.string,
@@ -145,15 +148,29 @@ package struct CurlProblem: Error, Equatable {
     package init(message: String) { self.message = message }
 }
 
+extension [JSONValue] {
+    /// Of a record's attempts the one that brought the client's response, or failed last: attempts
+    /// are in the order of their start, and behind it may stand hedges that lost.
+    var decidingAttempt: Int? {
+        let isLoser = { (attempt: JSONValue) in
+            attempt[attempt: .cause]?.string == AttemptRecord.Cause.hedge.rawValue
+                && attempt[attempt: .decision]?.string == AttemptRecord.Decision.giveUp.rawValue
+        }
+        return lastIndex { !isLoser($0) } ?? indices.last
+    }
+}
+
 extension RecordedExchange {
     /// Returns the command for the client's own request.
     package func originalCommand() throws(CurlProblem) -> CurlCommand {
         try command(original, url: url, version: version)
     }
 
-    /// The command for the request upstream of an attempt, counted from 1; nil means the last.
+    /// The command for the request upstream of an attempt, counted from 1; nil means the one that
+    /// decided.
     package func adaptedCommand(attempt number: Int? = nil) throws(CurlProblem) -> CurlCommand {
-        let number = number ?? attempts.count
+        let deciding = decidingAttempt.map { $0 + 1 } ?? attempts.count
+        let number = number ?? deciding
         guard !attempts.isEmpty else {
             throw CurlProblem(message: "nothing went upstream; --original prints what came")
         }
@@ -167,7 +184,7 @@ extension RecordedExchange {
         if attempt.url == nil, let target = adapted?.target, target.hasPrefix("/") {
             place = site + target
         }
-        let isLast = number == attempts.count
+        let isDeciding = number == deciding
         var command = try command(
             adapted,
             url: place,
@@ -175,7 +192,7 @@ extension RecordedExchange {
         )
         if adapted == nil {
             command.remarks.insert("only the client's own request is on record", at: 0)
-        } else if !isLast {
+        } else if !isDeciding {
             command.remarks.insert("the fields are those of the last attempt", at: 0)
         }
         return command

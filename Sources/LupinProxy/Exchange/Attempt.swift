@@ -87,13 +87,6 @@ final class Attempt {
     /// Microseconds since it began.
     var elapsed: UInt64 { exchange.now &- begun }
 
-    /// The recent health of the origin.
-    func health(now: UInt64) -> OriginHealths.Record {
-        let healths = exchange.resources.shared.health
-        if let known { return known.health(in: healths, now: now) }
-        return healths.record(of: origin, now: now)
-    }
-
     /// Connects, sends, and waits for the final response's head.
     func run() async throws(LupinError) -> ParsedResponse {
         if let perTry = exchange.plan?.perTry {
@@ -234,6 +227,12 @@ final class Attempt {
         var timing = facts.timing
         timing.blocked = Int64(clamping: microseconds)
         facts.timing = timing
+    }
+
+    /// Notes how long it waited for a response that another attempt was faster with.
+    func noteWaitInVain() {
+        guard sentAt > 0 else { return }
+        facts.timing.wait = Int64(clamping: exchange.now &- max(sentAt, lastUpload))
     }
 
     /// Notes how the connection was made.

@@ -58,6 +58,13 @@ extension Attempt {
         }
     }
 
+    /// The recent health of the origin.
+    func health(now: UInt64) -> OriginHealths.Record {
+        let healths = exchange.resources.shared.health
+        if let known { return known.health(in: healths, now: now) }
+        return healths.record(of: origin, now: now)
+    }
+
     /// The host stands literally in the rules file.
     var isHostFromFile: Bool {
         if case .adapted(let adapted) = sent { adapted.isHostFromFile } else { false }

@@ -172,6 +172,7 @@ extension Exchange {
         as fixed: AdaptedRequest?,
         prepared: AdaptedRequest?
     ) async throws(LupinError) -> Attempt {
+        appendLosers()
         let began = now
         if next.delay > .zero { try await pause(next.delay) }
         var adapted: AdaptedRequest

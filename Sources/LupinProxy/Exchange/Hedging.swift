@@ -27,9 +27,7 @@ extension Exchange {
     /// A response that the policy would not deliver wins only when no attempt is left that may
     /// bring a better one. `attempt` becomes the winner; the others are in the record.
     func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
-        // A login would begin anew on the connection of a hedge, and its 401 might come first.
-        guard let hedge, downstream.bound == nil, !attempt.adapted.head.logsInToConnection,
-            let delay = delay(of: hedge, for: attempt)
+        guard let hedge, mayBeSentTwice(attempt.adapted), let delay = delay(of: hedge, for: attempt)
         else { return try await attempt.run() }
         let hedges = (1...hedge.max).map {
             HedgedAttempt(attempt.adapted, beside: self, after: delay * $0)
@@ -47,8 +45,8 @@ extension Exchange {
         race = .over
         slot.forget(.outrun)
         for hedge in hedges where hedge !== winner { hedge.cancel() }
-        guard let winner, case .answered(let response) = winner.state else {
-            note(hedges, but: nil)
+        guard let winner, case .answered(let moved, let response) = winner.state else {
+            note(losers: hedges)
             return try own.get()
         }
         switch own {
@@ -56,12 +54,27 @@ extension Exchange {
             attempt.close(error: error, decision: .giveUp, reason: Self.outrun)
         case .success(let response):
             attempt.close(status: response.status, decision: .giveUp, reason: Self.outrun)
-        case .failure: attempt.close(decision: .giveUp, reason: Self.outrun)
+        case .failure:
+            attempt.noteWaitInVain()
+            attempt.close(decision: .giveUp, reason: Self.outrun)
         }
         dropUpstream()
-        note(hedges, but: winner)
-        attempt = winner.handOver()
+        // The record has them in the order of their start.
+        let place = hedges.firstIndex { $0 === winner } ?? 0
+        note(losers: hedges[..<place])
+        appendLosers()
+        note(losers: hedges[(place + 1)...])
+        winner.handOver()
+        attempt = Attempt(moved, movedTo: self)
         return response
+    }
+
+    /// Whether another attempt may send the request beside the first one.
+    private func mayBeSentTwice(_ adapted: AdaptedRequest) -> Bool {
+        // A login would begin anew on the connection of a hedge, and its 401 might come first.
+        if downstream.bound != nil || adapted.head.logsInToConnection { return false }
+        // A client's own answer to a Digest challenge counts its uses (RFC 7616 §3.4, nc).
+        return authentication?.signsDigest == true || !adapted.head.fields.answersDigest
     }
 
     fileprivate static let outrun = "another attempt answered first"
@@ -111,15 +124,23 @@ extension Exchange {
         retryPolicy.status.contains(response.status)
     }
 
-    /// Adds the attempts that lost to the record, if they began.
-    private func note(_ hedges: [HedgedAttempt], but winner: HedgedAttempt?) {
-        for hedge in hedges where hedge !== winner {
+    /// Notes the attempts that lost, if they began, for the record.
+    private func note(losers hedges: some Sequence<HedgedAttempt>) {
+        for hedge in hedges {
             guard let facts = hedge.facts else { continue }
-            append(facts)
-            noteAttemptEnd()
+            retry.losers.append(facts)
             record.bytes.upstreamIn &+= hedge.bytes.received
             record.bytes.upstreamOut &+= hedge.bytes.sent
         }
+    }
+
+    /// Adds the attempts that lost to the record, behind the one beside which they ran.
+    func appendLosers() {
+        for facts in retry.losers {
+            append(facts)
+            noteAttemptEnd()
+        }
+        retry.losers = []
     }
 }
 
@@ -128,8 +149,8 @@ final class HedgedAttempt {
     enum State {
         /// Its delay is not over.
         case waiting
-        case running
-        case answered(ParsedResponse)
+        case running(Attempt)
+        case answered(Attempt, ParsedResponse)
         case failed
         case cancelled
     }
@@ -138,31 +159,27 @@ final class HedgedAttempt {
     private let outer: Exchange
     /// The exchange that it runs in, which has no client.
     private let inner: Exchange
-    private let attempt: Attempt
+    private let adapted: AdaptedRequest
+    /// How its own copy of the request is authenticated.
+    private var uses: [AuthenticationInterceptor.Use] = []
 
     init(_ adapted: AdaptedRequest, beside outer: Exchange, after delay: Duration) {
         self.outer = outer
+        self.adapted = adapted
         let slot = ParkingSlot(on: outer.slot.loop)
         inner = Exchange(ofOurOwn: slot, outer.resources, outer.snapshot)
         inner.standIn(for: outer)
         inner.trace = outer.trace
-        attempt = Attempt(
-            .adapted(adapted),
-            of: inner,
-            because: .hedge,
-            replay: nil,
-            since: outer.begun
-        )
         let local = LoopLocal(self, of: slot.loop.executor)
-        let begin = slot.loop.deadline(in: delay)
+        let (waitBegun, begin) = (slot.loop.now, slot.loop.deadline(in: delay))
         Task.immediate(executorPreference: slot.loop.executor) {
-            await local.value.run(at: begin)
+            await local.value.run(at: begin, waitingSince: waitBegun)
         }
     }
 
     /// Its response, until that is taken over.
     var answer: ParsedResponse? {
-        if case .answered(let response) = state { return response }
+        if case .answered(_, let response) = state { return response }
         return nil
     }
 
@@ -184,14 +201,15 @@ final class HedgedAttempt {
     func cancel() {
         switch state {
         case .waiting, .running:
-            if isUnderWay {
+            if case .running(let attempt) = state {
+                attempt.noteWaitInVain()
                 attempt.close(decision: .giveUp, reason: Exchange.outrun)
             }
             state = .cancelled
             // At once, so that its bytes are in the record.
             inner.dropUpstream()
             inner.slot.wake(.cut)
-        case .answered(let response):
+        case .answered(let attempt, let response):
             attempt.close(
                 status: response.status,
                 decision: .giveUp,
@@ -203,29 +221,36 @@ final class HedgedAttempt {
         }
     }
 
-    /// Moves attempt and connection to the exchange that it ran for.
-    func handOver() -> Attempt {
+    /// Moves its connection to the exchange that it ran for.
+    func handOver() {
         state = .cancelled
         outer.takeUpstream(of: inner)
         outer.record.trust = inner.record.trust
-        return Attempt(attempt, movedTo: outer)
+        outer.authentication?.uses = uses
     }
 
-    private func run(at begin: UInt64) async {
+    private func run(at begin: UInt64, waitingSince waitBegun: UInt64) async {
         let slot = inner.slot
         defer { slot.retire() }
         while slot.loop.now < begin {
             if await slot.park(for: .cut, until: begin).meets(.cut) { return }
         }
-        guard case .waiting = state,
-            outer.refusal(ofRetryAt: attempt.origin) == nil
+        guard case .waiting = state, outer.refusal(ofRetryAt: adapted.origin) == nil,
+            let own = signed()
         else { return }
-        state = .running
-        attempt.noteWait(attempt.elapsed)
+        let attempt = Attempt(
+            .adapted(own),
+            of: inner,
+            because: .hedge,
+            replay: nil,
+            since: outer.begun
+        )
+        state = .running(attempt)
+        attempt.noteWait(slot.loop.now &- waitBegun)
         do throws(LupinError) {
             let response = try await attempt.run()
             guard isUnderWay else { return inner.dropUpstream() }
-            state = .answered(response)
+            state = .answered(attempt, response)
             outer.hedgeEnded(isGood: !outer.isBad(response))
         } catch {
             guard isUnderWay else { return inner.dropUpstream() }
@@ -234,6 +259,14 @@ final class HedgedAttempt {
             state = .failed
             outer.hedgeEnded(isGood: false)
         }
+    }
+
+    /// The request with credentials that are good for one more use; nil where there are none.
+    private func signed() -> AdaptedRequest? {
+        guard let authentication = outer.authentication else { return adapted }
+        guard let (own, uses) = authentication.signedAgain(adapted) else { return nil }
+        self.uses = uses
+        return own
     }
 }
 

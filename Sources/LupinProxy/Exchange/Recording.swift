@@ -129,6 +129,7 @@ extension Exchange: TurnWork {
             record.attempts[last].timing.receive = received
             record.timing.wait = record.attempts[last].timing.wait
             record.timing.receive = received
+            if !retry.losers.isEmpty { record.attempts += retry.losers }
         }
         record.client.address = client.address
         record.client.port = client.port

@@ -144,6 +144,7 @@ extension Exchange {
             isHostFromFile: adapted.isHostFromFile
         )
         note(.adapted(adapted))
+        appendLosers()
         return Attempt(.adapted(adapted), of: self, because: .resume, replay: nil)
     }
 

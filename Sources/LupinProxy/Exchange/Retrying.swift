@@ -13,6 +13,8 @@ struct RetryProgress {
     var delay = Duration.zero
     /// The exchange has waited for a missing network already.
     var hasWaitedForNetwork = false
+    /// Hedges that lost, until the attempt beside which they ran is in the record.
+    var losers: [AttemptRecord] = []
 }
 
 extension Exchange {

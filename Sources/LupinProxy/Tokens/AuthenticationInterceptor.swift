@@ -72,7 +72,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     }
 
     var store: TokenStore { exchange.resources.shared.tokens }
-    private var now: UInt64 { exchange.slot.loop.now }
+    var now: UInt64 { exchange.slot.loop.now }
 
     // MARK: Adapting
 

@@ -70,10 +70,94 @@ struct HedgingTests {
             _ = try second.waitForEnd()
             let record = try proxy.record()
             #expect(record.count("attempts") == 2)
-            let whys = [record["attempts.0.why"], record["attempts.1.why"]]
-            #expect(Set(whys) == ["first", "hedge"])
+            // In the order of their start, whichever ended first.
+            #expect(record["attempts.0.why"] == "first")
+            #expect(record["attempts.0.decision"] == "deliver")
+            #expect(
+                record["attempts.0.timing.receive"] != nil || record["attempts.0.status"] == "200"
+            )
+            #expect(record["attempts.1.why"] == "hedge")
+            #expect(record["attempts.1.reason"] == "another attempt answered first")
+            #expect(record["attempts.1.status"] == nil)
+            #expect(record.number("attempts.1.timing.blocked").map { $0 >= 190 } == true)
             let sent = record.number("bytes.upstream_out") ?? 0
             #expect(sent == Double(first.receivedText.utf8.count * 2))
+        }
+    }
+
+    @Test func `how long a loser waited is in the record`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules(), clock: clock) { proxy in
+            let origin = try PlayedOrigin()
+            let (client, first, second) = try Self.raced(proxy, clock, origin)
+            try clock.advance(by: .milliseconds(100))
+            try first.reply(body: "after all")
+            #expect(try client.response().bodyText == "after all")
+            _ = try second.waitForEnd()
+            let record = try proxy.record()
+            #expect(record.number("attempts.0.timing.wait").map { $0 >= 300 } == true)
+            #expect(record.number("attempts.1.timing.wait").map { 90..<200 ~= $0 } == true)
+        }
+    }
+
+    /// `nc` and `cnonce` of a request's answer to a Digest challenge.
+    private func uses(of request: ScriptedMessage) throws -> [Substring] {
+        let field = try #require(request["authorization"])
+        return field.split(separator: ", ").filter {
+            $0.hasPrefix("nc=") || $0.hasPrefix("cnonce=")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a hedge is another use of a Digest nonce`(secondWins: Bool) async throws {
+        let rules = """
+            tokens: {me: {digest: {user: me, password: pw}}}
+            rules:
+              - match: {path: /**}
+                request: [{auth: me}]
+                retry: {use: standard, backoff: none, hedge: {after: 200ms}}
+            """
+        let clock = VirtualClock()
+        try await ProxyFixture.run(rules, clock: clock) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url("/slow"))
+            let first = try origin.accept()
+            try first.request()
+            try first.reply(401, "WWW-Authenticate: Digest realm=r, nonce=n, qop=auth", body: "no")
+            let one = try uses(of: try first.request())
+            try clock.advance(by: .milliseconds(220))
+            let second = try origin.accept()
+            let two = try uses(of: try second.request())
+            #expect(one.first == "nc=00000001" && two.first == "nc=00000002")
+            #expect(one.last != two.last)
+            // What is challenged is the winner's answer: of a first use it would be final.
+            let winner = secondWins ? second : first
+            try winner.reply(401, "WWW-Authenticate: Digest realm=r, nonce=m, qop=auth", body: "no")
+            if secondWins {
+                let three = try uses(of: try second.request())
+                #expect(three.first == "nc=00000001")
+                try second.reply(body: "in")
+                #expect(try client.response().bodyText == "in")
+            } else {
+                #expect(try client.response().status == 401)
+            }
+        }
+    }
+
+    @Test func `a client's own answer to a challenge is sent once`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules(), clock: clock) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let field = "Authorization: Digest username=a, nonce=n, nc=00000001, cnonce=c"
+            try client.send("GET", origin.url("/slow"), [field])
+            let first = try origin.accept()
+            try first.request()
+            try clock.advance(by: .seconds(1))
+            #expect(!origin.hasWaiting)
+            try first.reply(body: "in")
+            #expect(try client.response().bodyText == "in")
         }
     }
 
@@ -105,9 +189,9 @@ struct HedgingTests {
             try first.reply(body: "good")
             #expect(try client.response().bodyText == "good")
             let record = try proxy.record()
-            let hedge = record["attempts.0.why"] == "hedge" ? "attempts.0" : "attempts.1"
-            #expect(record["\(hedge).status"] == "503")
-            #expect(record["\(hedge).decision"] == "give-up")
+            #expect(record["attempts.0.why"] == "first")
+            #expect(record["attempts.1.status"] == "503")
+            #expect(record["attempts.1.decision"] == "give-up")
         }
     }
 
