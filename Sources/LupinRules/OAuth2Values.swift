@@ -93,7 +93,7 @@ extension DecodingContext {
         case "encoding":
             let words = OAuth2Source.Encoding.allCases.map(\.rawValue)
             set(\.encoding, word(node, words).flatMap(OAuth2Source.Encoding.init))
-        case "retry": set(\.retries, number(node, in: 0...10, what: "retry"))
+        case "retry": set(\.retries, number(node, in: 0...10, what: "retry", usual: 2))
         default:
             unknownKey(entry, in: "oauth2", known: DecodingContext.oauth2Keys)
             parts.isBroken = true

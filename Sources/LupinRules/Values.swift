@@ -61,11 +61,33 @@ extension DecodingContext {
     }
 
     /// Decodes a whole number within a range; the hint shows `range`.
-    func number(_ node: YAMLNode, in range: ClosedRange<Int>, what: String) -> Int? {
-        guard let text = text(node, expected: "a number", example: "\(range.lowerBound)") else {
-            return nil
-        }
+    ///
+    /// For another value the hint is the number that it holds, as `retry: {limit: 2}` does, or
+    /// `usual`.
+    func number(
+        _ node: YAMLNode,
+        in range: ClosedRange<Int>,
+        what: String,
+        usual: Int? = nil
+    ) -> Int? {
+        let meant = Self.numberHeld(by: node, in: range) ?? usual ?? range.lowerBound
+        guard let text = text(node, expected: "a number", example: "\(meant)") else { return nil }
         return number(text, at: node, in: range, what: what)
+    }
+
+    /// The number of a map or list that can only mean that one.
+    private static func numberHeld(by node: YAMLNode, in range: ClosedRange<Int>) -> Int? {
+        let values: [YAMLNode] =
+            switch node.content {
+            case .scalar: []
+            case .list(let items): items
+            case .map(let entries):
+                entries.filter { entries.count == 1 || $0.key == "limit" }.map(\.value)
+            }
+        guard values.count == 1, case .scalar(let text, _)? = values.first?.content,
+            let number = Units.wholeNumber(text[...]), range.contains(Int(number))
+        else { return nil }
+        return Int(number)
     }
 
     func number(_ text: String, at node: YAMLNode, in range: ClosedRange<Int>, what: String) -> Int?

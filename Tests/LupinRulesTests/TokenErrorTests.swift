@@ -55,6 +55,17 @@ struct TokenErrorTests {
         #expect(tokenErrors(text) == [message])
     }
 
+    @Test(arguments: [("{limit: 4}", 4), ("{limit: 99}", 2), ("{backoff: none}", 2), ("[3]", 3)])
+    func `a policy in place of a number is told the number that means it`(retry: String, count: Int)
+    {
+        let found = retry.hasPrefix("[") ? "a list" : "a map"
+        #expect(
+            tokenErrors(oauth2("\(Self.grant), \(Self.server), retry: \(retry)")) == [
+                "expected a number, found \(found) [E-TYPE] write \(count)"
+            ]
+        )
+    }
+
     @Test(
         arguments: [
             (

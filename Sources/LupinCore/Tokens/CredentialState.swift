@@ -11,17 +11,19 @@
 // | idle | request, none or expired, too many refreshes | idle | fail: excessive |
 // | refreshing | request, valid | refreshing | use: a refresh after a 401 blocks no request |
 // | refreshing | request, none or expired | refreshing | wait |
-// | failed, pausing | request, valid | failed | use |
-// | failed, pausing | request, none or expired | failed | fail: the stored failure |
-// | failed, pause over | request | idle | as in idle |
+// | failed, calm | request, valid | failed | use: no refresh ahead of the end for a second |
+// | failed, backing off | request, none or expired | failed | fail: the stored failure |
+// | failed, that over | request | idle | as in idle |
+// | any | request that waited for a refresh that failed | same | use if valid, else fail with it |
 // | any | 401, another version is valid now | same | replay |
 // | idle | 401, this version, or nothing valid | refreshing | wait, start |
 // | idle | the same, too many refreshes | idle | deliver: excessive |
 // | refreshing | the same | refreshing | wait |
-// | failed | the same | failed | deliver: the stored failure |
+// | failed, backing off | the same | failed | deliver: the stored failure |
+// | failed, that over | the same | idle | as in idle |
 // | any | 401, the source cannot give another | same | deliver |
 // | any | refreshed | idle | waiting requests continue, waiting 401s replay or get their 401 |
-// | any | refresh failed | failed, pausing | waiting requests fail, waiting 401s get their 401 |
+// | any | refresh failed | failed | waiting requests fail, waiting 401s get their 401 |
 // | failed | the source changed | idle | – |
 
 /// The credential of one token, and its refreshes (single flight).
@@ -74,8 +76,10 @@ package struct CredentialState: Sendable, Concealed {
         case idle
         /// Next: idle, failed.
         case refreshing
-        /// Next: idle, when the pause is over or the source changed, or a late refresh reports.
-        case failed(TokenFailure, pauseEnd: UInt64)
+        /// Next: idle, when the back-off is over or the source changed, or a late refresh reports.
+        ///
+        /// Until `calmEnd` no refresh begins ahead of a credential's end.
+        case failed(TokenFailure, backOffEnd: UInt64, calmEnd: UInt64)
     }
 
     private let settings: RefreshSettings
@@ -85,6 +89,10 @@ package struct CredentialState: Sendable, Concealed {
     private var version = 0
     /// When the refreshes in the window began, oldest first; never more than `settings.max`.
     private var starts: [UInt64] = []
+    /// The number of the refresh that began last, counted from 1: a request that waits keeps it.
+    package private(set) var refreshNumber = 0
+    /// The last refresh that failed, unless one has succeeded since.
+    private var lastFailure: (number: Int, failure: TokenFailure)?
 
     package init(settings: RefreshSettings, isRefreshable: Bool) {
         self.settings = settings
@@ -112,9 +120,19 @@ package struct CredentialState: Sendable, Concealed {
     // MARK: Requests
 
     /// Call it before a request is sent.
-    package mutating func request(now: UInt64) -> Advice {
-        if case .failed(let failure, let pauseEnd) = phase {
-            guard now >= pauseEnd else { return valid(at: now).map { .use($0) } ?? .fail(failure) }
+    ///
+    /// `waitedFor` is the number of the refresh that the request has waited for: its failure is
+    /// the request's own, and the request starts no other.
+    package mutating func request(now: UInt64, waitedFor: Int? = nil) -> Advice {
+        if let waitedFor, let lastFailure, lastFailure.number >= waitedFor {
+            return valid(at: now).map { .use($0) } ?? .fail(lastFailure.failure)
+        }
+        if case .failed(let failure, let backOffEnd, let calmEnd) = phase {
+            if let issued = valid(at: now) {
+                guard now >= calmEnd else { return .use(issued) }
+            } else if now < backOffEnd {
+                return .fail(failure.held(microseconds: backOffEnd - now))
+            }
             phase = .idle
         }
         if let issued = valid(at: now) {
@@ -153,9 +171,9 @@ package struct CredentialState: Sendable, Concealed {
         switch phase {
         case .refreshing:
             return mayReplay ? .wait(startsRefresh: false) : .deliver(.notReplayable)
-        case .failed(let failure, _):
-            return .deliver(.failed(failure))
-        case .idle:
+        case .failed(let failure, let backOffEnd, _) where now < backOffEnd:
+            return .deliver(.failed(failure.held(microseconds: backOffEnd - now)))
+        case .idle, .failed:
             // A source that was never read may still supply another credential.
             guard isRefreshable || issued == nil else { return .deliver(.notRefreshable) }
             guard start(now) else { return .deliver(.excessive) }
@@ -168,12 +186,8 @@ package struct CredentialState: Sendable, Concealed {
     package func settled(version used: Int?, now: UInt64) -> Rejection {
         if let issued = valid(at: now) {
             if used != issued.version { return .replay }
-            if case .failed(let failure, _) = phase { return .deliver(.failed(failure)) }
-            return .deliver(.unchanged)
         }
-        if case .failed(let failure, _) = phase { return .deliver(.failed(failure)) }
-        // A further refresh ended while the exchange was resuming.
-        return .deliver(.unchanged)
+        return .deliver(lastFailure.map { .failed($0.failure) } ?? .unchanged)
     }
 
     // MARK: Refreshes
@@ -191,12 +205,21 @@ package struct CredentialState: Sendable, Concealed {
         let next = Issued(credential: credential, version: version)
         issued = next
         phase = .idle
+        lastFailure = nil
         return next
     }
 
     /// Reports a failed refresh; the present credential stays until it expires.
     package mutating func refreshFailed(_ failure: TokenFailure, now: UInt64) {
-        phase = .failed(failure, pauseEnd: now &+ CredentialState.pause(after: failure))
+        let backOff = CredentialState.backOff(after: failure)
+        phase = .failed(
+            failure,
+            backOffEnd: now &+ backOff,
+            calmEnd: now &+ max(backOff, CredentialState.calm)
+        )
+        lastFailure = (refreshNumber, failure)
+        // `refresh.max` is for a server that issues what it refuses; this one issued nothing.
+        if !failure.isPermanent, !starts.isEmpty { starts.removeLast() }
         if valid(at: now) == nil {
             retire()
             issued = nil
@@ -213,19 +236,24 @@ package struct CredentialState: Sendable, Concealed {
         if case .failed = phase { phase = .idle }
     }
 
-    /// Microseconds until a new request may start the next refresh.
+    /// Microseconds until a request without a credential may start the next refresh.
     ///
-    /// Alamofire retries with the next request; for all requests of a machine that would be a burst
-    /// of failures. So this permits one a second, or one in ten seconds if the failure is
-    /// permanent, or the wait that the server requests if that is longer.
-    package static func pause(after failure: TokenFailure) -> UInt64 {
-        let own: UInt64 = failure.isPermanent ? 10 : 1
-        let wanted = min(failure.retryAfterSeconds ?? 0, pauseSecondsMax)
+    /// As in Alamofire the next request tries anew, since a failure that passes must cost nobody
+    /// but those who waited for it. There are ten seconds where a user must change something
+    /// first: servers lock a client that they have to refuse again and again. Or there is the wait
+    /// that the server requests, if that is longer.
+    package static func backOff(after failure: TokenFailure) -> UInt64 {
+        let own: UInt64 = failure.isPermanent ? 10 : 0
+        let wanted = min(failure.retryAfterSeconds ?? 0, backOffSecondsMax)
         return max(own, wanted) * 1_000_000
     }
 
+    /// Microseconds without another refresh ahead of a credential's end: each request would start
+    /// one.
+    private static let calm: UInt64 = 1_000_000
+
     /// The most that a server can make requests fail, in seconds.
-    private static let pauseSecondsMax: UInt64 = 60
+    private static let backOffSecondsMax: UInt64 = 60
 
     /// Starts a refresh; returns false if too many have begun in the window.
     private mutating func start(_ now: UInt64) -> Bool {
@@ -236,6 +264,7 @@ package struct CredentialState: Sendable, Concealed {
             starts.append(now)
         }
         phase = .refreshing
+        refreshNumber += 1
         return true
     }
 

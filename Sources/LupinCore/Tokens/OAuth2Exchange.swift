@@ -125,7 +125,8 @@ package struct OAuth2Exchange: Sendable {
             let code = error.flatMap(OAuth2Exchange.code)
             throw TokenFailure(
                 .refused(host: host, status: status, error: code),
-                retryAfterSeconds: seconds
+                retryAfterSeconds: seconds,
+                grant: source.grant
             )
         }
         guard body.count <= OAuth2Exchange.bodyBytesMax else {
@@ -172,6 +173,11 @@ package struct OAuth2Exchange: Sendable {
     }
 
     private var host: String { source.url.origin.host.text }
+
+    /// The failure for a response whose content can't be read.
+    package func unreadable(status: UInt16, reason: String) -> TokenFailure {
+        malformed(status, reason)
+    }
 
     private func malformed(_ status: UInt16, _ reason: String) -> TokenFailure {
         TokenFailure(.malformed(host: host, status: status, reason: reason))

@@ -35,9 +35,26 @@ package struct TokenFailure: Error, Sendable, Equatable {
     /// The wait that the token server requested, in seconds; bounded.
     package var retryAfterSeconds: UInt64?
 
-    package init(_ kind: Kind, retryAfterSeconds: UInt64? = nil) {
+    /// What the token server was asked for; nil for other sources.
+    package var grant: OAuth2Source.Grant?
+    /// The seconds until the source is asked again; nil where it was asked just now.
+    package private(set) var heldSeconds: UInt64?
+
+    package init(
+        _ kind: Kind,
+        retryAfterSeconds: UInt64? = nil,
+        grant: OAuth2Source.Grant? = nil
+    ) {
         self.kind = kind
         self.retryAfterSeconds = retryAfterSeconds
+        self.grant = grant
+    }
+
+    /// The same failure for a request that asks during the back-off.
+    package func held(microseconds: UInt64) -> TokenFailure {
+        var held = self
+        held.heldSeconds = microseconds / 1_000_000 + (microseconds % 1_000_000 > 0 ? 1 : 0)
+        return held
     }
 
     /// Whether a retry is useless until a user changes something.
@@ -93,6 +110,11 @@ package struct TokenFailure: Error, Sendable, Equatable {
 extension TokenFailure {
     /// What failed and what to try, for users; `token` is the name in the rules file.
     package func sentence(token: String) -> String {
+        let held = heldSeconds.map { " lupin asks for it again in \($0) s." } ?? ""
+        return ownSentence(token) + held
+    }
+
+    private func ownSentence(_ token: String) -> String {
         let subject = "The credential \"\(token)\""
         switch kind {
         case .missing:
@@ -107,7 +129,7 @@ extension TokenFailure {
         case .refused(let host, let status, let error):
             let code = error.map { ", \($0)" } ?? ""
             return "\(subject) is not available: \(host) refused to issue it"
-                + " (\(status)\(code)). \(TokenFailure.advice(error, status))"
+                + " (\(status)\(code)). \(advice(error, status))"
         case .malformed(let host, let status, let reason):
             return "\(subject) is not available: \(host) answered \(status), but its answer"
                 + " \(reason)."
@@ -119,15 +141,19 @@ extension TokenFailure {
         }
     }
 
-    private static func advice(_ error: String?, _ status: UInt16) -> String {
-        switch error {
-        case "invalid_client": return "Check `client: {id, secret, send}`."
-        case "invalid_grant": return "The refresh token was used up or withdrawn: get a new one."
-        case "invalid_scope": return "Check `scope`."
-        case "unauthorized_client", "unsupported_grant_type":
+    private func advice(_ error: String?, _ status: UInt16) -> String {
+        switch (error, grant) {
+        case ("invalid_client", _): return "Check `client: {id, secret, send}`."
+        case ("invalid_grant", .clientCredentials):
+            return "It gives this client nothing for client_credentials: check `client`, `scope`"
+                + " and `params`, and whether the client is enabled there."
+        case ("invalid_grant", _):
+            return "The refresh token was used up or withdrawn: get a new one."
+        case ("invalid_scope", _): return "Check `scope`."
+        case ("unauthorized_client", _), ("unsupported_grant_type", _):
             return "This client may not use this `grant`."
         default:
-            if isPermanent(status: status, error: error) { return "Check its `oauth2` settings." }
+            if isPermanent { return "Check its `oauth2` settings." }
             return "Try again shortly."
         }
     }

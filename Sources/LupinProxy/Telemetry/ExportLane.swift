@@ -167,7 +167,7 @@ extension Worker {
             return ExportAnswer(
                 status: answer.status,
                 retryAfter: RetryAfterField.delay(of: fields, now: resources.wallNow),
-                body: answer.body
+                body: (try? answer.plainBody(bytesMax: Self.exportAnswerBytesMax)) ?? []
             )
         } catch {
             return ExportAnswer()

@@ -256,9 +256,10 @@ final class AuthenticationInterceptor: RequestAdapter {
         readAnew(definition)
         let began = now
         defer { note(definition, waitedSince: began) }
+        var waitedFor: Int?
         while true {
             let wait = CredentialWait(exchange.slot)
-            switch store.request(definition, now: now, wake: wait.wake) {
+            switch store.request(definition, after: &waitedFor, now: now, wake: wait.wake) {
             case .use(let issued):
                 note(definition, .used, version: issued.version)
                 return issued

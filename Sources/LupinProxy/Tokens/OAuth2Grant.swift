@@ -125,7 +125,7 @@ final class OAuth2Grant {
         }
         let response = try exchange.response(
             status: answer.status,
-            body: answer.body,
+            body: try plainBody(of: answer, exchange),
             retryAfter: answer.retryAfter
         )
         if let next = response.refreshToken {
@@ -133,6 +133,18 @@ final class OAuth2Grant {
             rotate(next)
         }
         return response.credential(now: resources.loop.now)
+    }
+
+    /// The content of a response, which some servers compress unasked.
+    private func plainBody(
+        of answer: FetchAnswer,
+        _ exchange: OAuth2Exchange
+    ) throws(TokenFailure) -> [UInt8] {
+        do throws(FetchAnswer.Unreadable) {
+            return try answer.plainBody(bytesMax: OAuth2Exchange.bodyBytesMax)
+        } catch {
+            throw exchange.unreadable(status: answer.status, reason: error.reason)
+        }
     }
 
     /// Runs a fetch, and repeats it where the server was not reached, or says that it is busy.

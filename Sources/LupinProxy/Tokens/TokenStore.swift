@@ -63,18 +63,26 @@ final class TokenStore: Sendable {
     // MARK: Requests
 
     /// Decides what a request does about its credential; `wake` wakes one that has to wait.
+    ///
+    /// `refresh` is the number of the refresh that it has waited for, and then of the one that it
+    /// has to wait for.
     func request(
         _ definition: TokenDefinition,
+        after refresh: inout Int?,
         now: UInt64,
         wake: @escaping Wake
     ) -> CredentialState.Advice {
-        entries.withLock { entries in
+        let waitedFor = refresh
+        let (advice, number) = entries.withLock { entries -> (CredentialState.Advice, Int?) in
             let name = definition.name
-            guard entries[name] != nil else { return .fail(TokenFailure(.missing)) }
-            let advice = entries[name]?.state.request(now: now) ?? .fail(TokenFailure(.missing))
+            guard let advice = entries[name]?.state.request(now: now, waitedFor: waitedFor) else {
+                return (.fail(TokenFailure(.missing)), nil)
+            }
             if case .wait = advice { entries[name]?.waiters.append(wake) }
-            return advice
+            return (advice, entries[name]?.state.refreshNumber)
         }
+        refresh = number
+        return advice
     }
 
     /// The credential to use now; nil when a wait or a refresh is needed.

@@ -106,7 +106,13 @@ extension Exchange {
                 let failure = "\(origin.authority) answered \(answer.status)"
                 return RevocationAnswer(encoding: nil, failure: failure)
             }
-            return RevocationAnswer(encoding: answer.body)
+            do throws(FetchAnswer.Unreadable) {
+                let body = try answer.plainBody(bytesMax: RevocationStore.answerBytesMax)
+                return RevocationAnswer(encoding: body)
+            } catch {
+                let failure = "the answer of \(origin.authority) \(error.reason)"
+                return RevocationAnswer(encoding: nil, failure: failure)
+            }
         } catch {
             // If kept for all, one client could cause this answer by leaving.
             if error == .clientGone || error == .stopping { throw error }

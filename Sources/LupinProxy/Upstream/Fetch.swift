@@ -1,4 +1,5 @@
 // A request that lupin itself makes within an exchange: small, bounded, and in memory.
+import LupinCoding
 import LupinCore
 import LupinIO
 import LupinWire
@@ -29,8 +30,34 @@ struct Fetch {
 /// The response to a fetch.
 struct FetchAnswer {
     var status: UInt16
-    var body: [UInt8]
+    /// As it came.
+    fileprivate var body: [UInt8]
+    /// Those of Content-Encoding: some servers compress unasked.
+    fileprivate var codings: [String]
     var retryAfter: String?
+
+    /// Why the body can't be read: completes "its answer …".
+    struct Unreadable: Error {
+        let reason: String
+    }
+
+    /// The body without its codings.
+    func plainBody(bytesMax: Int) throws(Unreadable) -> [UInt8] {
+        if codings.isEmpty { return body }
+        do throws(WholeBody.Problem) {
+            return try WholeBody.decoded(body, from: codings, bytesMax: bytesMax)
+        } catch {
+            switch error {
+            case .unknown(let coding):
+                throw Unreadable(
+                    reason: "is coded with \(coding.prefix(40)), which lupin can't undo"
+                )
+            case .tooLong: throw Unreadable(reason: "has more than \(bytesMax) bytes once decoded")
+            case .coding(let problem):
+                throw Unreadable(reason: "can't be decoded: \(problem.sentence)")
+            }
+        }
+    }
 }
 
 extension Exchange {
@@ -99,6 +126,7 @@ extension Exchange {
         return FetchAnswer(
             status: head.status,
             body: collected.bytes,
+            codings: head.fields.contentCodings,
             retryAfter: head.fields.value(of: "Retry-After")
         )
     }

@@ -108,7 +108,8 @@ struct CredentialStateTests {
         #expect(state.request(now: Self.time(100)) == .wait(startsRefresh: false))
         state.refreshFailed(Self.unreachable, now: Self.time(100))
         #expect(state.current == nil)
-        #expect(state.request(now: Self.time(100)) == .fail(Self.unreachable))
+        let answer = state.request(now: Self.time(100), waitedFor: state.refreshNumber)
+        #expect(answer == .fail(Self.unreachable))
         var late = self.state(with: credential("a", life: .seconds(100)))
         #expect(late.request(now: Self.time(100)) == .wait(startsRefresh: true))
     }
@@ -141,33 +142,62 @@ struct CredentialStateTests {
 
     // MARK: Failures
 
-    @Test func `after a failure one request a second tries again`() {
+    @Test func `a failure is answered to those who waited, and the next request tries anew`() {
+        var state = state { $0.max = 2 }
+        for _ in 0..<10 {
+            #expect(state.request(now: Self.time(1)) == .wait(startsRefresh: true))
+            let first = state.refreshNumber
+            #expect(state.request(now: Self.time(1)) == .wait(startsRefresh: false))
+            state.refreshFailed(Self.unreachable, now: Self.time(1))
+            let answer = state.request(now: Self.time(1), waitedFor: first)
+            #expect(answer == .fail(Self.unreachable))
+            #expect(state.request(now: Self.time(1)) == .wait(startsRefresh: true))
+            let late = state.request(now: Self.time(1), waitedFor: first)
+            #expect(late == .fail(Self.unreachable))
+            state.refreshFailed(Self.unreachable, now: Self.time(1))
+        }
+    }
+
+    @Test func `who waited for a refresh that failed takes what a later one brought`() {
         var state = state()
         _ = state.request(now: Self.time(0))
+        let first = state.refreshNumber
         state.refreshFailed(Self.unreachable, now: Self.time(1))
-        let before = Self.time(2) - 1
-        #expect(state.request(now: before) == .fail(Self.unreachable))
-        #expect(state.request(now: Self.time(2)) == .wait(startsRefresh: true))
-        #expect(state.request(now: Self.time(2)) == .wait(startsRefresh: false))
+        _ = state.request(now: Self.time(1))
+        let issued = state.refreshed(credential("a"))
+        #expect(state.request(now: Self.time(1), waitedFor: first) == .use(issued))
+    }
+
+    @Test func `a refusal that stays holds for ten seconds, and says for how long`() {
+        var state = state()
+        _ = state.request(now: Self.time(0))
+        state.refreshFailed(Self.refused, now: Self.time(0))
+        guard case .fail(let failure) = state.request(now: Self.time(3) + 1) else {
+            Issue.record("there is a credential")
+            return
+        }
+        #expect(failure.sentence(token: "me").hasSuffix(" lupin asks for it again in 7 s."))
+        #expect(state.request(now: Self.time(10)) == .wait(startsRefresh: true))
     }
 
     @Test(
         arguments: [
-            (Self.unreachable, 1), (Self.refused, 10),
+            (Self.unreachable, 0), (Self.refused, 10),
             (TokenFailure(.refused(host: "a", status: 429, error: nil), retryAfterSeconds: 7), 7),
-            (TokenFailure(.refused(host: "a", status: 429, error: nil), retryAfterSeconds: 0), 1),
+            (TokenFailure(.refused(host: "a", status: 429, error: nil), retryAfterSeconds: 0), 0),
             (TokenFailure(.excessive, retryAfterSeconds: UInt64.max), 60),
         ] as [(TokenFailure, UInt64)]
     )
-    func `a failure has its pause`(failure: TokenFailure, seconds: UInt64) {
-        #expect(CredentialState.pause(after: failure) == seconds * Self.second)
+    func `a failure has its back-off`(failure: TokenFailure, seconds: UInt64) {
+        #expect(CredentialState.backOff(after: failure) == seconds * Self.second)
     }
 
     @Test func `a changed source ends the pause`() {
         var state = state()
         _ = state.request(now: Self.time(0))
         state.refreshFailed(Self.refused, now: Self.time(0))
-        #expect(state.request(now: Self.time(1)) == .fail(Self.refused))
+        let held = Self.refused.held(microseconds: 9 * Self.second)
+        #expect(state.request(now: Self.time(1)) == .fail(held))
         state.sourceChanged()
         #expect(state.request(now: Self.time(1)) == .wait(startsRefresh: true))
     }
@@ -212,10 +242,10 @@ struct CredentialStateTests {
         _ = state.rejected(version: 1, canReplay: true, now: Self.time(5))
         state.refreshFailed(Self.refused, now: Self.time(6))
         #expect(state.settled(version: 1, now: Self.time(6)) == .deliver(.failed(Self.refused)))
-        // Fails fast for this version, until a new request clears it.
+        // Fails fast for this version, as long as the back-off lasts.
         #expect(
             state.rejected(version: 1, canReplay: true, now: Self.time(7))
-                == .deliver(.failed(Self.refused))
+                == .deliver(.failed(Self.refused.held(microseconds: 9 * Self.second)))
         )
         #expect(state.request(now: Self.time(16)) == .use(issued(credential("a"), 1)))
         #expect(

@@ -39,6 +39,11 @@ struct TokenFailureTests {
                 + " (400, invalid_grant)."
                 + " The refresh token was used up or withdrawn: get a new one."
         )
+        var other = failure
+        other.grant = .clientCredentials
+        let advice = other.sentence(token: "me")
+        #expect(advice.contains("nothing for client_credentials: check `client`"))
+        #expect(!advice.contains("refresh"))
         let silent = TokenFailure(.refused(host: "id.dev", status: 503, error: nil))
         #expect(silent.sentence(token: "me").hasSuffix("(503). Try again shortly."))
     }

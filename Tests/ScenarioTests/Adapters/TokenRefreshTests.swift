@@ -1,4 +1,5 @@
 // One refresh for all who need it: expired tokens, refused tokens, and refreshes that fail.
+import LupinCoding
 import LupinTestKit
 import Synchronization
 import Testing
@@ -233,6 +234,100 @@ struct TokenRefreshTests {
             }
             #expect(try client.response().bodyText == "welcome")
             #expect(server.asked == 3)
+        }
+    }
+
+    @Test func `a failure that passes is nobody's but those who waited for it`() async throws {
+        let answer = #"{"access_token":"t1"}"#
+        let failures = (0..<8).map { _ in FlakyOrigin.Deed.status(503) }
+        let server = FlakyOrigin(failures + [.status(200, body: answer)])
+        let played = try ScriptedOrigin { server.serve($0) }
+        defer { played.stop() }
+        try await ProxyFixture.run(Self.unrepeated(played.url()), clock: VirtualClock()) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let client = try proxy.client()
+            // No time passes, and more fail than `refresh.max` allows.
+            for count in 1...8 {
+                #expect(try client.get(origin.url("/api/a")).status == 502)
+                #expect(server.asked == count)
+            }
+            #expect(try client.get(origin.url("/api/a")).bodyText == "welcome")
+            #expect(server.asked == 9)
+        }
+    }
+
+    private static func unrepeated(_ url: String) -> String {
+        """
+        tokens:
+          me:
+            oauth2: {grant: client_credentials, url: "\(url)", client: {id: cli}, retry: 0}
+        rules: [{match: {path: /api/**}, request: [{auth: me}]}]
+        """
+    }
+
+    @Test func `all who waited get the same failure by one token request`() async throws {
+        let gate = Bell()
+        let server = try TokenServer(life: 3600, gate: gate)
+        defer { server.stop() }
+        server.change { $0.refusal = (503, "") }
+        try await ProxyFixture.run(Self.unrepeated(server.url)) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let clients = try (0..<10).map { _ in try proxy.client() }
+            for client in clients { try client.send("GET", origin.url("/api/a")) }
+            try eventually("a request for a token") { server.count == 1 }
+            try proxy.settle()
+            gate.ring()
+            for client in clients { #expect(try client.response().status == 502) }
+            #expect(server.count == 1)
+        }
+    }
+
+    @Test func `a refusal that stays is not asked for again at once, and says so`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        server.change { $0.refusal = (400, #"{"error":"invalid_grant"}"#) }
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.unrepeated(server.url), clock: clock) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let client = try proxy.client()
+            let first = try client.get(origin.url("/api/a")).bodyText
+            #expect(first.contains("nothing for client_credentials") && !first.contains("refresh"))
+            let second = try client.get(origin.url("/api/a")).bodyText
+            #expect(second.contains("lupin asks for it again in 10 s"))
+            #expect(server.count == 1)
+            try clock.advance(by: .seconds(11))
+            _ = try client.get(origin.url("/api/a"))
+            #expect(server.count == 2)
+        }
+    }
+
+    @Test(arguments: [("gzip", true), ("x-gzip", true), ("compress", false)])
+    func `an answer that is compressed unasked is read, or refused in words`(
+        coding: String,
+        isKnown: Bool
+    ) async throws {
+        let body = try WholeBody.encoded(
+            Array(#"{"access_token":"t1","token_type":"Bearer"}"#.utf8),
+            with: ["gzip"]
+        )
+        let played = try ScriptedOrigin { connection in
+            _ = try connection.request()
+            try connection.send(
+                head(
+                    "HTTP/1.1 200 OK",
+                    "Content-Encoding: \(coding)",
+                    "Content-Length: \(body.count)"
+                )
+            )
+            try connection.send(body)
+        }
+        defer { played.stop() }
+        try await ProxyFixture.run(Self.unrepeated(played.url())) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let response = try proxy.client().get(origin.url("/api/a"))
+            let words =
+                isKnown ? "welcome" : "its answer is coded with compress, which lupin can't undo"
+            #expect(response.bodyText.contains(words))
         }
     }
 
