@@ -92,12 +92,13 @@ extension CompressStep {
     }
 
     /// Whether a response refuses the compression (RFC 9110 §15.5.16): 415 with an Accept-Encoding
-    /// in which the coding is missing or has weight 0, or 411, which the length would have avoided.
+    /// in which the coding is missing or has weight 0, or 411 where the compression took the length
+    /// away (`hasLostLength`): of an upload that had none the same would be said without it.
     ///
     /// Without that field a 415 is about the media type. The request may be repeated without
     /// compression, and the origin be remembered as one that refuses it.
-    package func isRefusal(status: UInt16, fields: FieldSection) -> Bool {
-        if status == 411 { return true }
+    package func isRefusal(status: UInt16, fields: FieldSection, hasLostLength: Bool) -> Bool {
+        if status == 411 { return hasLostLength }
         guard status == 415, fields.first(.acceptEncoding) != nil else { return false }
         var own: Bool?
         var any: Bool?

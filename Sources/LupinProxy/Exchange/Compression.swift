@@ -34,10 +34,8 @@ extension Exchange {
             head: request.head,
             contentLength: framing.knownLength,
             hasBody: !framing.isEmpty,
-            refusesCompression: resources.shared.compressionRefusals.holds(
-                request.origin,
-                now: slot.loop.now
-            )
+            refusesCompression: retry.goesPlain
+                || resources.shared.compressionRefusals.holds(request.origin, now: slot.loop.now)
         )
         let summary = RequestStep.compress(step).summary
         switch decision {
@@ -65,10 +63,18 @@ extension Exchange {
         _ attempt: Attempt
     ) async throws(LupinError) -> Verdict? {
         let response = obtained.response
+        let hasLostLength = framing.knownLength != nil && attempt.framing.knownLength == nil
         guard let step = plan?.compress, attempt.coding != nil,
-            step.isRefusal(status: response.status, fields: response.head.fields)
+            step.isRefusal(
+                status: response.status,
+                fields: response.head.fields,
+                hasLostLength: hasLostLength
+            )
         else { return nil }
-        resources.shared.compressionRefusals.note(attempt.origin, now: slot.loop.now)
+        retry.goesPlain = true
+        // A server that wants a length of everybody's requests says 411 again.
+        retry.awaitsLengthVerdict = response.status == 411 && attempt.isReplayable
+        if !retry.awaitsLengthVerdict { noteCompressionRefusal(by: attempt.origin) }
         guard attempt.isReplayable else { return .deliver(reason: "the body was not kept") }
         return .again(
             .retry,
@@ -76,5 +82,16 @@ extension Exchange {
             reason: "the server refuses compressed bodies",
             delay: .zero
         )
+    }
+
+    /// Remembers a refusal by 411 if the same request is not refused so without compression.
+    func noteLengthVerdict(_ status: UInt16, of attempt: Attempt) {
+        guard retry.awaitsLengthVerdict else { return }
+        retry.awaitsLengthVerdict = false
+        if status != 411 { noteCompressionRefusal(by: attempt.origin) }
+    }
+
+    private func noteCompressionRefusal(by origin: Origin) {
+        resources.shared.compressionRefusals.note(origin, now: slot.loop.now)
     }
 }

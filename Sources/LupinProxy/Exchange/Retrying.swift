@@ -15,6 +15,10 @@ struct RetryProgress {
     var hasWaitedForNetwork = false
     /// Hedges that lost, until the attempt beside which they ran is in the record.
     var losers: [AttemptRecord] = []
+    /// The origin refused the compressed body.
+    var goesPlain = false
+    /// It did so by 411, and the answer to the plain one says whether compression was the reason.
+    var awaitsLengthVerdict = false
 }
 
 extension Exchange {

@@ -161,7 +161,16 @@ struct CompressStepTests {
         line: String,
         isRefusal: Bool
     ) {
-        #expect(CompressStep().isRefusal(status: status, fields: fields([line])) == isRefusal)
+        let fields = fields([line])
+        for hasLostLength in [true, false] {
+            #expect(
+                CompressStep().isRefusal(
+                    status: status,
+                    fields: fields,
+                    hasLostLength: hasLostLength
+                ) == (isRefusal && (hasLostLength || status != 411))
+            )
+        }
     }
 
     @Test(

@@ -72,6 +72,63 @@ struct CompressionTests {
         }
     }
 
+    @Test func `a 411 that compression has not caused leaves it on`() async throws {
+        try await ProxyFixture.run(rules("gzip")) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            // The client knows no length itself.
+            try client.send(
+                head(
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: chunked"
+                ) + "5\r\nhello\r\n0\r\n\r\n"
+            )
+            let connection = try origin.accept()
+            #expect(try connection.request()["content-encoding"] == "gzip")
+            try connection.reply(411)
+            #expect(try client.response(to: "POST").status == 411)
+            // One with a length says 411 for reasons of its own.
+            for status in [411, 200] {
+                try client.send("POST", origin.url(), ["Content-Length: \(Self.body.count)"])
+                try client.send(Self.body)
+                let request = try connection.request()
+                #expect(request["content-encoding"] == "gzip")
+                #expect(request["content-length"] == "\(request.body.count)")
+                try connection.reply(status)
+                #expect(try client.response(to: "POST").status == UInt16(status))
+            }
+            #expect(try proxy.records(3).allSatisfy { $0.count("attempts") == 1 })
+        }
+    }
+
+    @Test(arguments: [411, 200])
+    func `a host that says 411 to the plain body too may take compressed ones`(second: Int)
+        async throws
+    {
+        let body = Self.body + Self.body
+        let spilling = everywhere("retry: standard, request: [{compress: {with: gzip}}]")
+        try await ProxyFixture.run(spilling) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            var connection: OriginConnection?
+            for i in 0..<2 {
+                try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+                try client.send(body)
+                let place = try connection ?? origin.accept()
+                connection = place
+                let isCompressed = try place.request()["content-encoding"] != nil
+                #expect(isCompressed == (i == 0 || second == 411))
+                if isCompressed {
+                    try place.reply(411)
+                    #expect(try place.request()["content-encoding"] == nil)
+                }
+                try place.reply(second)
+                #expect(try client.response(to: "POST").status == UInt16(second))
+            }
+        }
+    }
+
     @Test func `a short body has its compressed length in every attempt`() async throws {
         let retries = """
             rules:
