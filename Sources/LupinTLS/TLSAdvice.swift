@@ -29,12 +29,19 @@ extension TLSFailure {
         switch alert {
         case .handshakeFailure where hasShownCertificate, .certificateRequired: certificate
         case .handshakeFailure, .insufficientSecurity:
-            "The two sides may have no cipher in common: a rule with "
-                + "tls: {ciphers: \"ALL:@SECLEVEL=1\"} allows the server's."
+            nothingInCommon
         case .unrecognizedName: "The server does not know the name that it is asked for."
         default: nil
         }
     }
+
+    /// The alert does not say which (RFC 8446 §6.2).
+    private static let nothingInCommon =
+        "The two sides may have no cipher, no signature algorithm or no group in common; the "
+        + "server does not say which. A rule with tls: {ciphers: \"ALL:@SECLEVEL=0\"} allows its "
+        + "ciphers and its signatures, weak ones too. lupin's groups are "
+        + TLSContext.groups.replacing(":", with: ", ")
+        + ": for a server that takes none of them, use a tunnel past lupin (intercept.except)."
 
     private static let certificate =
         "It may want a client certificate: client_cert in a rule, or upstream.tls.client_cert."

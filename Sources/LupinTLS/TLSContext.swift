@@ -16,7 +16,7 @@ package final class TLSContext: Sendable {
     /// RSA key exchange.
     private static let lastCiphers = "ECDHE+AES:RSA+AESGCM:RSA+AES:!AESCCM"
     /// The last one for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1).
-    private static let groups = "X25519:P-256:P-384:P-521"
+    static let groups = "X25519:P-256:P-384:P-521"
     /// The same behind a hybrid that holds against quantum computers, for OpenSSL 3.5 and later,
     /// with a key for each of the first two, so that servers without it need no second hello.
     private static let hybridGroups = "?*X25519MLKEM768/?*X25519:?P-256:?P-384:?P-521"

@@ -67,6 +67,7 @@ final class ForeignTLSServer {
 
 @Suite(.enabled(if: ForeignTLSServer.isInstalled, "needs openssl"))
 struct TLSServerTests {
+    private static let weak = "tls: {ciphers: \"ALL:@SECLEVEL=0\"}"
     private static let certificate = "client_cert: {cert: DIR/my.pem, key: DIR/my.key}"
 
     private func run(
@@ -96,9 +97,16 @@ struct TLSServerTests {
         Row(arguments: ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA"]),
         Row(
             arguments: ["-tls1_2", "-cipher", "ECDHE-ECDSA-CAMELLIA256-SHA384"],
-            words: "no cipher in common",
-            keys: "tls: {ciphers: \"ALL:@SECLEVEL=1\"}"
+            words: "no cipher, no signature algorithm or no group in common",
+            keys: weak
         ),
+        Row(
+            arguments: ["-tls1_2", "-sigalgs", "ECDSA+SHA1", "-cipher", "ALL:@SECLEVEL=0"],
+            words: "ALL:@SECLEVEL=0",
+            keys: weak
+        ),
+        Row(arguments: ["-tls1_3", "-curves", "X448"], words: "lupin's groups are X25519, P-256"),
+        Row(arguments: ["-tls1_3", "-curves", "ffdhe2048"], words: "no group in common"),
         Row(arguments: ["-tls1_2", "-Verify", "1"], words: "client_cert", keys: certificate),
         Row(arguments: ["-tls1_3", "-Verify", "1"], words: "client_cert", keys: certificate),
         Row(
