@@ -123,6 +123,16 @@ package struct BodyPattern: Sendable, Equatable {
 }
 
 extension FieldSection {
+    /// Why a body with these fields is not waited for and edited; nil where it is.
+    ///
+    /// `explain` and the proxy ask it, of requests and responses.
+    package func reasonNotToEdit(length: UInt64?) -> BodyEditProblem? {
+        if let length, length > UInt64(BodyEdit.bytesMax) { return .tooLong }
+        if let stream = reasonToStream { return stream }
+        return contentCodings.first { DecodableCoding($0) == nil }
+            .map { .coding(String($0.prefix(40))) }
+    }
+
     /// Why a body with these fields has to pass piece by piece, and can't be waited for.
     package var reasonToStream: BodyEditProblem? {
         let type = (value(of: "Content-Type") ?? "").prefix { $0 != ";" }.trimmedOfBlanks

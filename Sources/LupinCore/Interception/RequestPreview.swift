@@ -68,7 +68,7 @@ package struct RequestPreview: Sendable {
         }
         adapted = head
         attach(plan, from: tokens, to: &head, rules)
-        note(plan)
+        note(plan, request)
         lines = compared(
             texts(of: request, at: origin, isOriginal: true, via: nil),
             texts(of: head, at: self.origin, isOriginal: false, via: via)
@@ -120,9 +120,17 @@ package struct RequestPreview: Sendable {
 
     // MARK: Further effects
 
-    private mutating func note(_ plan: Plan) {
+    private mutating func note(_ plan: Plan, _ request: RequestHead) {
         if let jar = plan.cookieJar { notes.append("Cookie has the matching cookies of \(jar)") }
+        let length = request.fields.value(of: .contentLength).flatMap {
+            NumberReader.unsigned($0)
+        }
+        let problem = request.fields.reasonNotToEdit(length: length)
         for edit in plan.bodyEdits {
+            if let problem {
+                steps.note(dropped: edit.summary, because: problem.reason)
+                continue
+            }
             notes.append("a body is edited (\(edit.summary)) where it is no longer than 1 MiB")
         }
         for name in plan.standIns where standIns.contains(name) {

@@ -30,14 +30,6 @@ struct BodyEditing: Sendable {
         isPlain = codings.contains { ContentCoding($0) == nil }
     }
 
-    /// Why no body with these properties is waited for; nil where it is.
-    static func problem(_ fields: FieldSection, length: UInt64?) -> BodyEditProblem? {
-        if let length, length > UInt64(BodyEdit.bytesMax) { return .tooLong }
-        if let stream = fields.reasonToStream { return stream }
-        return fields.contentCodings.first { DecodableCoding($0) == nil }
-            .map { .coding(String($0.prefix(40))) }
-    }
-
     /// Edits a whole body; it takes its time.
     func run(_ bytes: [UInt8]) -> Outcome {
         do throws(BodyEditProblem) {

@@ -144,7 +144,7 @@ extension Exchange {
         let editing = BodyEditing(steps, codings: head.fields.contentCodings)
         let problem =
             head.status == 206
-            ? .partial : BodyEditing.problem(head.fields, length: body.framing.knownLength)
+            ? .partial : head.fields.reasonNotToEdit(length: body.framing.knownLength)
         if let problem {
             note(steps: editing.dropped(problem).notes)
             return nil

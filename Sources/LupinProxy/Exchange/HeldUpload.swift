@@ -119,7 +119,7 @@ extension Exchange {
     private func editedUpload(_ steps: [PlannedStep]) async throws(LupinError) -> HeldUpload {
         let editing = BodyEditing(steps, codings: request.fields.contentCodings)
         let memory = ReservedMemory(of: resources.shared.replayMemory)
-        var problem = BodyEditing.problem(request.fields, length: framing.knownLength)
+        var problem = request.fields.reasonNotToEdit(length: framing.knownLength)
         if problem == nil, !reserve(BodyEdit.bytesMax, of: memory) { problem = .busy }
         if let problem {
             var upload = HeldUpload(.passing(downstream.requestBody), memory)

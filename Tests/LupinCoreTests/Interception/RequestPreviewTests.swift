@@ -50,6 +50,24 @@ import Testing
         TokenDefinition(name: name, line: 1, source: source)
     }
 
+    @Test(arguments: [
+        ("Incremental", "?1", "Incremental asks for the body piece by piece"),
+        ("Content-Type", "application/grpc", "a body of application/grpc has no end to wait for"),
+        ("Content-Length", "2000000", "the body is longer than 1 MiB"),
+        ("Content-Encoding", "xz", "the body is coded with xz, which lupin can't undo"),
+    ])
+    func `a body step is told as the record tells it`(name: String, value: String, reason: String)
+        throws
+    {
+        let edit = RequestStep.edit(.replace(try BodyPattern("a"), with: "b"))
+        let usual = try preview([edit], to: SampleRequest(fields: [("Host", "x.dev")]))
+        #expect(usual.steps.dropped.isEmpty && usual.notes.count == 1)
+        let fields = [("Host", "x.dev"), (name, value)]
+        let special = try preview([edit], to: SampleRequest(fields: fields))
+        #expect(special.steps.notes.last?.hasSuffix(" (dropped: \(reason))") == true)
+        #expect(special.notes.isEmpty)
+    }
+
     @Test func `nothing changes without steps`() throws {
         let preview = try preview([], to: SampleRequest(fields: [("Host", "x.dev"), ("A", "b")]))
         #expect(text(preview) == "  GET http://x.dev/\n  Host: x.dev\n  A: b")
