@@ -31,7 +31,11 @@ extension Proxy {
     ) async throws(StartFailure) {
         let read: @Sendable () -> RulesSource.Reading = {
             guard let rulesFile else { return RulesSource.Reading(configuration: .defaults) }
-            let result = RulesFile.load(path: rulesFile, environment: environment)
+            let result = RulesFile.load(
+                path: rulesFile,
+                environment: environment,
+                tls: .openSSL
+            )
             return RulesSource.Reading(
                 configuration: result.configuration,
                 errors: result.errors.map(\.text),

@@ -68,7 +68,23 @@ extension DecodingContext {
         guard isComplete, let certificate = files["cert"], let key = files["key"] else {
             return nil
         }
-        return CertificateFiles(certificate: certificate, key: key)
+        let pair = CertificateFiles(certificate: certificate, key: key)
+        return serves(pair, entry) ? .some(pair) : nil
+    }
+
+    /// Whether certificate and key belong together, as far as they are read.
+    private func serves(_ pair: CertificateFiles, _ entry: YAMLNode.Entry) -> Bool {
+        guard surroundings.secrets == .required, let tls = surroundings.tls,
+            let certificates = try? surroundings.readFile(pair.certificate),
+            let key = try? surroundings.readFile(pair.key),
+            let problem = tls.identity(certificates.bytes, key.bytes)
+        else { return true }
+        let message = "\(pair.certificate) can't be used with \(pair.key): \(problem)"
+        let hint =
+            "the key must be that of the first certificate: openssl x509 -noout -pubkey -in "
+            + "\(pair.certificate) and openssl pkey -pubout -in \(pair.key) print the same then"
+        error(.file, message, at: entry, hint: hint)
+        return false
     }
 
     /// A file of certificates for OpenSSL, which reads chains and anchors only from PEM.

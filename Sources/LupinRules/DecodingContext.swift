@@ -378,6 +378,8 @@ package struct Surroundings {
     package var openWay: (String) -> [FileStanding] = { _ in [] }
     /// Which secrets are read.
     package var secrets = SecretReading.required
+    /// What OpenSSL says of values that only it can judge; nil takes them as they are.
+    package var tls: TLSJudgement?
     /// Reads a file that the rules name.
     package var readFile: (String) throws(FileProblem) -> FileContents
 

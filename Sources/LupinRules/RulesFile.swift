@@ -29,13 +29,15 @@ package enum RulesFile {
     ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
     ///   - secrets: Which secrets are read. Where not all are required, the configuration is for
     ///     inspection, or for a proxy that sends none.
+    ///   - tls: Judges ciphers, and certificates with their keys, as the proxy itself will.
     /// - Returns: The configuration, or the errors.
     package static func load(
         path: String,
         text: [UInt8]? = nil,
         environment: [String: String],
         home: String? = nil,
-        secrets: SecretReading = .required
+        secrets: SecretReading = .required,
+        tls: TLSJudgement? = nil
     ) -> LoadResult {
         let contents: FileContents
         do {
@@ -53,6 +55,7 @@ package enum RulesFile {
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
         surroundings.secrets = secrets
+        surroundings.tls = tls
         if secrets == .unread {
             surroundings.environment = [:]
             surroundings.readFile = { _ throws(FileProblem) in throw FileProblem("it is not read") }

@@ -60,7 +60,7 @@ extension DecodingContext {
         return anchors
     }
 
-    /// What OpenSSL's lists are made of; whether it knows the names is found at the start.
+    /// A list of which OpenSSL takes something.
     private func ciphers(_ node: YAMLNode) -> String? {
         let example = "ECDHE+AESGCM"
         guard let text = text(node, expected: "a cipher list", example: example) else { return nil }
@@ -71,6 +71,11 @@ extension DecodingContext {
         guard isList else {
             let hint = "names with colons between them: write \(example)"
             return refuse(.type, "\"\(text)\" is not a cipher list", at: node, hint: hint)
+        }
+        if let problem = surroundings.tls?.ciphers(text) {
+            let message = "OpenSSL takes no cipher of \"\(text)\": \(problem)"
+            let hint = "openssl ciphers -v '\(text)' shows what a list means; write \(example)"
+            return refuse(.range, message, at: node, hint: hint)
         }
         return text
     }

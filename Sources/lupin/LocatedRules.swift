@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinProxy
 import LupinRules
 
 /// A configuration and its source.
@@ -60,7 +61,7 @@ struct LocatedRules {
         let path =
             running.map(\.rules.file) ?? RulesFile.locate(explicit: nil, environment: environment)
         guard let path else { return .defaults }
-        let result = RulesFile.load(path: path, environment: environment)
+        let result = RulesFile.load(path: path, environment: environment, tls: .openSSL)
         if let configuration = result.configuration { return configuration }
         guard running != nil else { return nil }
         let cause = result.errors.first.map(\.text)?.split(separator: "\n").first ?? "errors"
@@ -123,7 +124,8 @@ struct LocatedRules {
         let result = RulesFile.load(
             path: path,
             environment: environment,
-            secrets: secrets
+            secrets: secrets,
+            tls: .openSSL
         )
         let warnings = tellsWarnings ? result.warnings : []
         for list in [result.errors, warnings] where !list.isEmpty {

@@ -134,7 +134,12 @@ extension ServeCommand {
             let candidates =
                 file == nil ? RulesFile.candidates(environment: environment) : []
             let check: @Sendable ([UInt8], String) -> RulesSource.Reading = { text, path in
-                let result = RulesFile.load(path: path, text: text, environment: environment)
+                let result = RulesFile.load(
+                    path: path,
+                    text: text,
+                    environment: environment,
+                    tls: .openSSL
+                )
                 return RulesSource.Reading(
                     configuration: result.configuration.map(applied),
                     errors: result.errors.map(\.text),
@@ -145,7 +150,11 @@ extension ServeCommand {
                 guard let path = RulesFile.locate(explicit: file, environment: environment) else {
                     return RulesSource.Reading(configuration: applied(to: .defaults))
                 }
-                let result = RulesFile.load(path: path, environment: environment)
+                let result = RulesFile.load(
+                    path: path,
+                    environment: environment,
+                    tls: .openSSL
+                )
                 return RulesSource.Reading(
                     configuration: result.configuration.map(applied),
                     errors: result.errors.map(\.text),
