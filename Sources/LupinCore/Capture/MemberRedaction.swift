@@ -111,7 +111,10 @@ package final class MemberRedaction: Sendable {
         _ findings: inout [Finding],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
-        guard let inner = Unescaped(text, undoing: .percent) else { return }
+        // Many bytes are passed at once where nothing is escaped.
+        guard text.place(of: 0x25) < text.count,
+            let inner = Unescaped(text, undoing: .percent)
+        else { return }
         var found: [Finding] = []
         search(inner.bytes.span, from: 0, isLine: true, &found)
         for finding in found {
