@@ -149,7 +149,7 @@ extension Span<AttemptRecord> {
     @inline(__always) fileprivate func wasDelivered(at i: Int) -> Bool {
         guard self[i].decision == .deliver, self[i].isReused, self[i].isReplayable,
             self[i].version == .http11, self[i].error == nil, self[i].delayMicroseconds == nil,
-            self[i].stream == nil, self[i].reset == nil, self[i].goAway == nil
+            self[i].stream == nil, self[i].reset == nil, self[i].goAway == nil, self[i].via == nil
         else { return false }
         return self[i].reason.isEmpty
     }

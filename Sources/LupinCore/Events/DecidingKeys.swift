@@ -11,7 +11,7 @@ extension ErrorKind {
         case .dnsError, .destinationNotFound, .destinationIPUnroutable, .connectionRefused,
             .connectionTerminated:
             ["proxy", "upstream.proxy", "retry"]
-        case .destinationUnavailable: ["retry"]
+        case .destinationUnavailable: ["proxy", "upstream.proxy", "retry"]
         case .destinationIPProhibited: ["access.deny_targets"]
         case .connectionTimeout: ["timeouts.connect", "timeouts.tls", "proxy", "upstream.proxy"]
         case .connectionReadTimeout: ["timeouts.idle", "timeouts.tunnel_idle"]

@@ -1,15 +1,36 @@
 // The sentence for users about each kind of error: what failed, at which host, what to try.
 
 extension ErrorKind {
-    /// The same, where it was the parent proxy at `parent` that failed.
-    package func sentence(host: String, parent: String?, status: UInt16) -> String {
-        guard let parent else { return sentence(host: host, status: status) }
-        if self == .httpRequestDenied {
-            return "The parent proxy \(parent) wants to know who asks: put user and password into "
-                + "the client's proxy setting, or into `upstream.proxy`."
+    /// The same, where it was a parent proxy that failed; the first letter is a capital.
+    package func sentence(host: String, parent: FailedParent?, status: UInt16) -> String {
+        let text =
+            if let parent {
+                sentence(host: host, by: parent, status: status)
+            } else {
+                sentence(host: host, status: status)
+            }
+        // What begins with the name of a host begins as that does.
+        guard parent != nil || text.hasPrefix("the server") else { return text }
+        return text.prefix(1).uppercased() + text.dropFirst()
+    }
+
+    private func sentence(host: String, by parent: FailedParent, status: UInt16) -> String {
+        switch parent.status {
+        case 407?:
+            return "\(parent.text) wants to know who asks: put user and password into "
+                + "the client's proxy setting, or into \(parent.key)."
+        case let answered?:
+            return "\(parent.text) answered CONNECT with \(answered), so there is no tunnel to "
+                + "\(host). "
+                + (answered < 500
+                    ? "Does it allow this host and port?" : "Can it reach the host? Try again.")
+        case nil: break
         }
-        let sentence = sentence(host: "the parent proxy \(parent)", status: status)
-        return sentence.prefix(1).uppercased() + sentence.dropFirst()
+        if self == .dnsError {
+            return "The name of \(parent.text) could not be resolved. "
+                + "Check the spelling and the network."
+        }
+        return sentence(host: parent.text, status: status)
     }
 
     /// Returns what failed at `host` and what to try, for users.

@@ -16,10 +16,8 @@ public struct LupinError: Error, Sendable, Equatable {
     /// It may hold bytes of a peer: escape it before printing, and redact it before sending.
     package var detail: String
 
-    /// `host:port` of the parent proxy whose failure it is, instead of the host's; nil for none.
-    package var parent: String?
-    /// The rule that names this parent proxy; nil where the settings do.
-    package var parentRule: String?
+    /// The parent proxy whose failure it is, instead of the host's; nil for none.
+    package var parent: FailedParent?
 
     /// Creates an error; omitted values follow from `kind`.
     package init(
@@ -69,10 +67,12 @@ public struct LupinError: Error, Sendable, Equatable {
     public var token: String { kind.token }
 
     /// The same error as one of the parent proxy at `parent`, if it is upstream's.
-    package func blaming(_ parent: String?) -> LupinError {
+    ///
+    /// `status` is that of its response, if it gave one.
+    package func blaming(_ parent: String?, status: UInt16? = nil) -> LupinError {
         guard let parent, side == .upstream else { return self }
         var error = self
-        error.parent = parent
+        error.parent = FailedParent(place: parent, status: status)
         return error
     }
 
@@ -80,18 +80,20 @@ public struct LupinError: Error, Sendable, Equatable {
     package func naming(parentRule rule: String?) -> LupinError {
         guard parent != nil, let rule else { return self }
         var error = self
-        error.parentRule = rule
+        error.parent?.rule = rule
+        return error
+    }
+
+    /// The same error as one at `origin`, if it is upstream's and names no host.
+    package func naming(_ origin: Origin?) -> LupinError {
+        guard host == nil, side == .upstream, let origin else { return self }
+        var error = self
+        error.host = origin.hostAndPort
         return error
     }
 
     /// What failed, at which host, and what to try.
     public var sentence: String {
-        let by = parent.map { Self.parentText($0, rule: parentRule) }
-        return kind.sentence(host: host ?? "the server", parent: by, status: status)
-    }
-
-    /// A parent proxy with the rule that names it, if one does.
-    static func parentText(_ parent: String, rule: String?) -> String {
-        rule.map { "\(parent) (rule \"\($0)\")" } ?? parent
+        kind.sentence(host: host ?? "the server", parent: parent, status: status)
     }
 }

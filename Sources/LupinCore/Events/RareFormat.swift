@@ -83,6 +83,16 @@ extension RecordFormat {
         place.add(.trustEnd, date: min(max(end, 0), 253_402_300_799) * 1_000_000, to: &output)
     }
 
+    private mutating func add(
+        _ parent: FailedParent,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.errorParent, parent.place, redactor, to: &output)
+        place.add(.errorParentRule, parent.rule, redactor, to: &output)
+        if let status = parent.status { place.add(.errorParentStatus, UInt64(status), to: &output) }
+    }
+
     /// Appends how the exchange ended, when it has an error or was a tunnel.
     mutating func addEnd(
         of record: ExchangeRecord,
@@ -93,10 +103,7 @@ extension RecordFormat {
             place.add(.errorType, literal: error.kind.token, to: &output)
             place.add(.errorDetail, error.detail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
-            if let parent = error.parent { place.add(.errorParent, parent, redactor, to: &output) }
-            if let rule = error.parentRule {
-                place.add(.errorParentRule, rule, redactor, to: &output)
-            }
+            if let parent = error.parent { add(parent, at: &place, to: &output) }
         }
         guard let tunnel = record.tunnel else { return }
         place.add(.tunnelSent, tunnel.sentBytes, to: &output)

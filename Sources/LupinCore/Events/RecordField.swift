@@ -26,7 +26,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case lenient
     case attempts
     case blocked, dns, tcp, tls, send, wait, receive, total
-    case errorType, errorDetail, errorSide, errorParent, errorParentRule
+    case errorType, errorDetail, errorSide, errorParent, errorParentRule, errorParentStatus
     case tunnelSent, tunnelReceived, closedBy
     case tunnelName, tunnelProtocols, tunnelECH
     case dropped
@@ -139,6 +139,8 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .errorSide: .text("error.side", "`client`, `upstream`, `proxy` or `config`")
         case .errorParent: .text("error.parent", "the parent proxy, if it was that which failed")
         case .errorParentRule: .text("error.parent_rule", "the rule that names that parent proxy")
+        case .errorParentStatus:
+            .value("error.parent_status", "the status with which that parent proxy refused")
         case .tunnelSent: .value("tunnel.sent", "bytes from the client through the tunnel")
         case .tunnelReceived: .value("tunnel.received", "bytes to the client through it")
         case .closedBy: .text("tunnel.closed_by", "`client`, `upstream` or `proxy`")

@@ -48,7 +48,7 @@ package struct RecordedEnd: Sendable {
         switch record[field: .outcome]?.string {
         case "ok" where record[field: .tunnelReceived] != nil: what = tunnel
         case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
-        case "error" where error == .httpRequestDenied && record[field: .errorParent] != nil:
+        case "error" where parent?.status != nil && parent?.status.map(UInt64.init) == answer:
             what = "refused by the parent proxy\(answer.map { " with \($0)" } ?? "")"
         case "denied" where error == .tunnelNameDenied: what = "refused inside the tunnel"
         case "denied": what = "refused\(answer.map { " with \($0)" } ?? "")"
@@ -171,6 +171,16 @@ package struct RecordedEnd: Sendable {
         return ["validate: \(condition) (then: \(action))"]
     }
 
+    /// The parent proxy that failed; nil where it was none.
+    private var parent: FailedParent? {
+        guard let place = record[field: .errorParent]?.string else { return nil }
+        return FailedParent(
+            place: place,
+            rule: record[field: .errorParentRule]?.string,
+            status: record[field: .errorParentStatus]?.count.flatMap { UInt16(exactly: $0) }
+        )
+    }
+
     private var reason: [String] {
         guard let error else { return [] }
         if record[field: .outcome]?.string == "aborted" {
@@ -178,11 +188,9 @@ package struct RecordedEnd: Sendable {
         }
         let host = record[field: .domain]?.string ?? "the server"
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
-        let rule = record[field: .errorParentRule]?.string
-        let parent = record[field: .errorParent]?.string
         let sentence = error.sentence(
             host: host,
-            parent: parent.map { LupinError.parentText($0, rule: rule) },
+            parent: parent,
             status: status ?? error.defaultStatus
         )
         var lines = ["why: \(sentence)"]

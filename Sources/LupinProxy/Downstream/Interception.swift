@@ -311,7 +311,7 @@ extension Exchange {
 
     /// Closes so that the client sees a broken connection.
     func endUnanswered(_ error: LupinError) {
-        record.error = error
+        record.error = error.naming(parentRule: plan?.proxyRule)
         record.outcome =
             error == .clientGone || downstream.isClientGone
             ? .aborted : error.isDenial ? .denied : .error

@@ -108,12 +108,14 @@ extension Exchange {
                     .httpUpgradeFailed,
                     host: hop.text,
                     detail: "The parent proxy answered CONNECT with 101."
-                )
+                ).blaming(parent.text)
             }
             guard status / 100 == 2 else {
                 guard tellsClient else {
                     throw .refusal(by: parent, of: origin, status: status)
                 }
+                record.error = .refusal(by: parent, of: origin, status: status)
+                    .naming(parentRule: plan?.proxyRule)
                 // The parent's own response, such as its 407, is the most precise.
                 try await deliver(obtained)
                 return false

@@ -481,7 +481,8 @@ final class Attempt {
             return LupinError(
                 .connectionWriteTimeout,
                 host: host,
-                detail: "The origin took no more of the request body for timeouts.idle."
+                detail:
+                    "The \(hop.parent == nil ? "origin" : "parent proxy") took no more of the request body for timeouts.idle."
             )
         }
         return LupinError(

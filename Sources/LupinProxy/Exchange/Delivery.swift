@@ -274,7 +274,7 @@ extension Exchange {
             side: .upstream,
             retry: .never,
             status: 407
-        ).blaming(hop.text).naming(parentRule: plan?.proxyRule)
+        ).blaming(hop.text, status: 407).naming(parentRule: plan?.proxyRule)
     }
 
     /// Whether the client gets the parent's challenge: lupin has no credentials for the parent.
@@ -288,11 +288,20 @@ extension Exchange {
 
     // MARK: Failure
 
+    /// The same error as one of the parent proxy whose response it broke off.
+    private func blamed(_ error: LupinError) -> LupinError {
+        guard error.parent == nil, record.tunnel == nil,
+            let hop = (upstream as? UpstreamHTTP1)?.hop, hop.parent != nil
+        else { return error }
+        return error.blaming(hop.text)
+    }
+
     /// Ends a failed exchange: with an error response if there is still time, else so that the
     /// client can't take the incomplete response for complete.
     func fail(_ error: LupinError) async {
         if isCancelled { return endUnanswered(.cancelled) }
-        let error = error.naming(parentRule: plan?.proxyRule)
+        let error = blamed(error).naming(parentRule: plan?.proxyRule)
+            .naming(redirectedTo ?? record.origin)
         record.error = error
         upload?.cancel()
         download?.cancel()

@@ -24,10 +24,8 @@ extension Exchange: TurnWork {
             release(lastUpstream)
             self.lastUpstream = lastUpstream
         }
-        // The parent proxy's; its connection was released as after any whole response.
-        if record.response?.status == 407, record.outcome == .ok, record.error != nil {
-            record.outcome = .error
-        }
+        // The parent proxy refused; its connection was released as after any whole response.
+        if record.outcome == .ok, record.error?.parent?.status != nil { record.outcome = .error }
         complete(&record, downstream)
         switch record.outcome {
         case .aborted: return .gone

@@ -175,31 +175,31 @@ extension Exchange {
             snapshot.limits,
             isStrict: snapshot.settings.upstream.isStrict
         )
-        if !isOpenToOrigin, let parent = hop.connectedParent, let security = parent.security {
-            let way = NextHop.parent(parent)
-            _ = try await shakeHands(
-                channel,
-                security,
-                with: parent.proxy.host,
-                way,
-                protocols: ["http/1.1"],
-                notes
-            )
+        if !isOpenToOrigin, let parent = hop.connectedParent {
+            do throws(LupinError) {
+                try await pass(parent, by: hop, on: channel, notes)
+            } catch {
+                // The origin has seen nothing yet.
+                let isBlamed = error.parent != nil || error == .parentAsks
+                throw isBlamed ? error : error.blaming(parent.text)
+            }
         }
         guard case .secure(let origin, let security, let parent) = hop else {
             return .http1(UpstreamHTTP1(channel, to: hop, limits: limits))
         }
-        if let parent, !isOpenToOrigin {
-            try await openPassage(channel, to: origin, through: parent)
+        let secured: SecuredConnection
+        do throws(LupinError) {
+            secured = try await shakeHands(
+                channel,
+                security,
+                with: origin.host,
+                hop,
+                protocols: protocols,
+                notes
+            )
+        } catch {
+            throw error.behind(parent)
         }
-        let secured = try await shakeHands(
-            channel,
-            security,
-            with: origin.host,
-            hop,
-            protocols: protocols,
-            notes
-        )
         guard secured.filter.session.chosenProtocol == "h2" else {
             return .http1(UpstreamHTTP1(channel, to: hop, limits: limits, secured: secured))
         }
@@ -213,6 +213,27 @@ extension Exchange {
         )
         connection.start()
         return .http2(connection)
+    }
+
+    /// Does what a parent proxy wants before the next hop is reached: TLS with it, and a CONNECT.
+    private func pass(
+        _ parent: ParentHop,
+        by hop: NextHop,
+        on channel: Channel,
+        _ notes: ConnectionNotes
+    ) async throws(LupinError) {
+        if let security = parent.security {
+            _ = try await shakeHands(
+                channel,
+                security,
+                with: parent.proxy.host,
+                .parent(parent),
+                protocols: ["http/1.1"],
+                notes
+            )
+        }
+        guard case .secure(let origin, _, _) = hop else { return }
+        try await openPassage(channel, to: origin, through: parent)
     }
 
     /// Opens a tunnel to the origin through a parent proxy, by CONNECT.
@@ -278,10 +299,12 @@ extension Exchange {
             if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
             if slot.loop.now >= deadline {
                 throw LupinError(
-                    .connectionTimeout,
+                    .httpResponseTimeout,
                     host: origin.hostAndPort,
-                    detail: "The parent proxy gave no tunnel within timeouts.connect."
-                ).blaming(parent.text)
+                    detail: "The parent proxy gave no tunnel within timeouts.connect.",
+                    // No request was sent.
+                    retry: .connect
+                )
             }
             _ = try link.requestBody.flush()
         }
@@ -298,7 +321,15 @@ extension LupinError {
             // A retry would get the same refusal, and could lock the account.
             retry: status < 500 ? .never : nil,
             status: 502
-        ).blaming(parent.text)
+        ).blaming(parent.text, status: status)
+    }
+
+    /// The same error of the TLS with an origin behind a parent proxy, which may have caused it.
+    fileprivate func behind(_ parent: ParentHop?) -> LupinError {
+        guard let parent, side == .upstream, kind != .tlsCertificateError else { return self }
+        var error = self
+        error.detail += " The way leads through a tunnel of the parent proxy \(parent.text)."
+        return error
     }
 
     /// A parent proxy sent a Digest challenge; never seen outside of this file.

@@ -81,8 +81,8 @@ struct RecordFieldTests {
         record.validation = ValidationRecord(condition: "status", action: .fail, note: "x")
         record.bypass = BypassRecord(sinceMicroseconds: 1, untilMicroseconds: 2, cause: "x")
         record.redirects = [RedirectRecord(status: 302, location: "http://a.example/")]
-        record.error = LupinError(.connectionRefused, detail: "connect").blaming("p.test:3128")
-            .naming(parentRule: "corp")
+        record.error = LupinError(.destinationUnavailable, detail: "connect")
+            .blaming("p.test:3128", status: 403).naming(parentRule: "corp")
         record.flaws = ResponseFlaws([.lineFeed])
         record.tunnel = TunnelRecord()
         record.tunnel?.closedBy = .client

@@ -1,0 +1,102 @@
+// That the parent proxy is named where it was the parent that failed, and what it answered.
+
+import LupinCore
+import Testing
+
+struct FailedParentTests {
+    private static let rows: [(ErrorKind, status: UInt16?, rule: String?, String)] = [
+        (
+            .dnsError, nil, nil,
+            "The name of the parent proxy p.test:3128 could not be resolved. "
+                + "Check the spelling and the network."
+        ),
+        (
+            .connectionRefused, nil, "corp",
+            "The parent proxy p.test:3128 (rule \"corp\") refused the connection. "
+                + "Is the server running, and is the port right?"
+        ),
+        (
+            .connectionTerminated, nil, "corp",
+            "The parent proxy p.test:3128 (rule \"corp\") closed the connection before it "
+                + "answered. Try again."
+        ),
+        (
+            .httpProtocolError, nil, nil,
+            "The parent proxy p.test:3128 sent something that is not valid HTTP."
+        ),
+        (
+            .destinationUnavailable, 403, "corp",
+            "The parent proxy p.test:3128 (rule \"corp\") answered CONNECT with 403, so there is "
+                + "no tunnel to h. Does it allow this host and port?"
+        ),
+        (
+            .destinationUnavailable, 502, nil,
+            "The parent proxy p.test:3128 answered CONNECT with 502, so there is no tunnel to h. "
+                + "Can it reach the host? Try again."
+        ),
+        (
+            .destinationUnavailable, 407, "corp",
+            "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks: put user and "
+                + "password into the client's proxy setting, or into `proxy` of the rule \"corp\"."
+        ),
+        (
+            .httpRequestDenied, 407, nil,
+            "The parent proxy p.test:3128 wants to know who asks: put user and password into the "
+                + "client's proxy setting, or into `upstream.proxy`."
+        ),
+    ]
+
+    @Test(arguments: rows.indices)
+    func `page, record, explain and Proxy-Status name it`(row: Int) throws {
+        let (kind, status, rule, sentence) = Self.rows[row]
+        let error = LupinError(kind, host: "h", detail: "x", side: .upstream)
+            .blaming("p.test:3128", status: status).naming(parentRule: rule)
+        #expect(error.sentence == sentence)
+        let field = ProxyStatus.value(for: error, redactor: makeRedactor())
+        let received = status.map { "; received-status=\($0)" } ?? ""
+        #expect(
+            field == "lupin; error=\(kind.registeredToken); next-hop=\"p.test:3128\"\(received)"
+                + "; details=\"x\""
+        )
+        var record = makeFullRecord()
+        record.origin = Host("h").map { Origin(scheme: .http, host: $0, port: 80) }
+        record.outcome = .error
+        record.attempts = []
+        record.error = error
+        let line = try #require(parseJSON(jsonLine(of: record, redactor: makeRedactor())))
+        #expect(line["error", "parent"]?.string == "p.test:3128")
+        #expect(line["error", "parent_rule"]?.string == rule)
+        #expect(line["error", "parent_status"]?.count == status.map(UInt64.init))
+        #expect(RecordedEnd(line).lines.contains("why: \(sentence)"))
+    }
+
+    @Test func `what is no failure of upstream's names no parent`() {
+        #expect(LupinError(.httpRequestDenied).blaming("p.test:3128").parent == nil)
+        #expect(LupinError(.connectionRefused).naming(parentRule: "corp").parent == nil)
+    }
+
+    @Test func `a sentence begins with a capital, and names the host where one is known`() {
+        let error = LupinError(.httpProtocolError, detail: "x")
+        #expect(error.sentence == "The server sent something that is not valid HTTP.")
+        let origin = Host("a.test").map { Origin(scheme: .http, host: $0, port: 81) }
+        let named = error.naming(origin)
+        #expect(named.sentence == "a.test:81 sent something that is not valid HTTP.")
+        let ours = LupinError(.proxyInternalError).naming(origin)
+        #expect(ours.host == nil)
+    }
+
+    @Test func `an attempt by a parent says so on a kept connection, too`() throws {
+        var attempt = AttemptRecord()
+        attempt.status = 200
+        attempt.version = .http11
+        attempt.isReused = true
+        attempt.peer = .v4(0x7F00_0001)
+        attempt.peerPort = 3128
+        attempt.via = "p.test:3128"
+        var record = makeFullRecord()
+        record.attempts = [attempt]
+        let line = try #require(parseJSON(jsonLine(of: record, redactor: makeRedactor())))
+        #expect(line["attempts"]?.list?.first?["via"]?.string == "p.test:3128")
+        #expect(line["attempts"]?.list?.first?["reused"]?.bool == true)
+    }
+}
