@@ -232,6 +232,7 @@ extension BypassReason {
         case .upgrade: "the connection is to speak another protocol"
         case .requestNoStore: "the request said no-store"
         case .precondition: "If-Match and If-Unmodified-Since are for the origin"
+        case .login: "the client has logged in to its connection (NTLM, Negotiate)"
         }
     }
 }

@@ -12,6 +12,8 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
     case handler
     /// It has a `ResponseFlaw`.
     case lenient
+    /// The client has logged in to the connection by which it came.
+    case login
 
     /// The token for logs and for `detail` of Cache-Status.
     package var token: String {
@@ -36,6 +38,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .storeFailed: "store-failed"
         case .handler: "handler"
         case .lenient: "lenient"
+        case .login: "login"
         }
     }
 
@@ -65,6 +68,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .storeFailed: "the store could not keep it"
         case .handler: "a handler of the embedding program wants it not stored"
         case .lenient: "it has flaws, and was read nevertheless"
+        case .login: "the client has logged in to its connection (NTLM, Negotiate)"
         }
     }
 }
@@ -123,6 +127,9 @@ extension CachePolicy {
         responseTimeUs: Int64
     ) -> StoreDecision {
         if let reason = asked.refusal(method: request.method) { return .refuse(reason) }
+        // The origin's `public` does not help: it may be the parent proxy that knows the user.
+        // (What a redirect led to is not asked about.)
+        if attachments.storing == .never { return .refuse(.login) }
         let directives = ResponseDirectives(response.fields, targeted: targeted)
         var overridden: [CacheOverride] = []
         if let reason = refusal(by: response.status, directives)

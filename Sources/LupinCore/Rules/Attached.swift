@@ -84,18 +84,20 @@ package enum Attached: Sendable, Hashable {
         case asUsual
         /// Stored only if the origin allows that for authenticated requests (RFC 9111 §3.5).
         case asAuthenticated
-        /// Never stored: the response belongs to another URL.
+        /// Never stored: the response belongs to another URL, or to the user of one connection.
         case never
     }
 
     package var storing: Storing {
         switch self {
-        case .token, .secret, .cookies, .clientCertificate, .connectionLogin: .asAuthenticated
+        case .token, .secret, .cookies, .clientCertificate: .asAuthenticated
         // RFC 9111 is about the origin's credentials; these never reach it.
         case .parentIdentity, .clientIdentity: .asUsual
         // The mode of the policy covers it already.
         case .privateResponses: .asUsual
         case .followedRedirect: .never
+        // Whose it is, only the peer knows.
+        case .connectionLogin: .never
         }
     }
 
@@ -115,7 +117,7 @@ package enum Attached: Sendable, Hashable {
         case .privateResponses: nil
         // No such response is stored.
         case .followedRedirect: nil
-        // It is found only when the response comes; what is stored then is for all.
+        // The same.
         case .connectionLogin: nil
         }
     }

@@ -47,7 +47,7 @@ extension Exchange {
         _ target: KnownTarget
     ) async throws(LupinError) {
         // The response after a followed redirect belongs to another URL.
-        guard use.attachments.storing < .never else {
+        guard !use.attachments.all.contains(.followedRedirect) else {
             use.status.detail = "redirected"
             return try await deliverPast(use, obtained)
         }

@@ -107,7 +107,11 @@ extension Exchange {
             return false
         }
         let cached = use.candidates[selected]
-        let decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
+        var decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
+        // No request in the background has the login of the client's tunnel.
+        if case .stale(let age, let ttl, .whileRevalidating) = decision, isByLogin(use.base) {
+            decision = .stale(age: age, ttl: ttl, mayServe: .nothing)
+        }
         switch decision {
         case .fresh(_, let ttl), .stale(_, let ttl, .now), .stale(_, let ttl, .whileRevalidating):
             guard let content = try await content(of: cached) else {

@@ -149,7 +149,7 @@ extension Exchange {
         let key = use.candidates[selected].key
         guard !resources.isDraining, store.beginValidation(key) else { return }
         let slot = ParkingSlot(on: slot.loop)
-        let inner = Exchange(ofOurOwn: slot, resources, snapshot)
+        let inner = Exchange(ofOurOwn: slot, resources, snapshot, inside: enclosure)
         inner.standIn(for: self)
         inner.takeUpload(of: self)
         inner.cacheOwner = cacheOwner
@@ -188,7 +188,7 @@ extension Exchange {
             )
             try await forward(use, to: target)
         } catch {
-            record.error = error
+            record.error = error.naming(parentRule: plan?.proxyRule)
             record.outcome = .error
             dropUpstream()
         }

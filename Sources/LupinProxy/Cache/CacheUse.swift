@@ -135,6 +135,9 @@ extension AdaptedRequest {
         return request.head.fields.value(of: .proxyAuthorization)
     }
 
+    /// Whether it logs in to its connection.
+    var logsInToConnection: Bool { request.head.logsInToConnection }
+
     func cacheRequest(hasContent: Bool, isKeyed: Bool) -> CacheRequest {
         CacheRequest(request.head, hasContent: hasContent, isKeyed: isKeyed)
     }
@@ -179,7 +182,11 @@ extension Exchange {
         if let login = base.clientLogin { attachments.add(.clientIdentity(login)) }
         assert(attachments.all.allSatisfy(base.hop.isApart))
         let key = base.key(partition: partition(planned, base, attachments))
-        let asked = base.cacheRequest(hasContent: !framing.isEmpty, isKeyed: queryKey != nil)
+        var asked = base.cacheRequest(hasContent: !framing.isEmpty, isKeyed: queryKey != nil)
+        if isByOwnLogin(base) {
+            attachments.add(.connectionLogin)
+            asked.bypass = asked.bypass ?? .login
+        }
         return CacheUse(planned, key, asked, base, attachments)
     }
 

@@ -46,11 +46,23 @@ extension Client {
 
 extension Exchange {
     /// An exchange of lupin's own, for a fetch without a client.
+    ///
+    /// `enclosure` is that of the client's exchange for which it is: it goes by the same way.
     convenience init(
         ofOurOwn slot: ParkingSlot,
         _ resources: WorkerResources,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot,
+        inside enclosure: Enclosure? = nil
     ) {
-        self.init(nil, from: .ourselves, NoClient(), slot, resources, snapshot, nil, bytesBefore: 0)
+        self.init(
+            nil,
+            from: .ourselves,
+            NoClient(),
+            slot,
+            resources,
+            snapshot,
+            enclosure,
+            bytesBefore: 0
+        )
     }
 }

@@ -29,10 +29,35 @@ final class BoundConnection: ChannelPump {
         return connection
     }
 
+    /// Whether it keeps a connection to `hop`.
+    func leads(to hop: NextHop) -> Bool { held?.hop == hop }
+
     func close() { held.take()?.channel.close() }
 
     /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
     func channelIsReady(_ channel: Channel) {
         if held?.isQuiet == false { close() }
+    }
+}
+
+extension Exchange {
+    /// Whether a request is its client's by a login to the connection, which no other one has.
+    ///
+    /// The login is one to the next hop, or that of the client's tunnel through a parent proxy.
+    func isByLogin(_ request: AdaptedRequest) -> Bool {
+        isByOwnLogin(request) || request.hop.isByLogin
+    }
+
+    /// The same, where the connection to the next hop is the one that the client logs in to.
+    func isByOwnLogin(_ request: AdaptedRequest) -> Bool {
+        request.logsInToConnection || downstream.bound?.leads(to: request.hop) == true
+    }
+}
+
+extension NextHop {
+    /// Whether a client has logged in to the connection by which a parent proxy gave a tunnel.
+    var isByLogin: Bool {
+        guard isThroughParent, let login = connectedParent?.login else { return false }
+        return ConnectionLogin(credentials: login.utf8Span.span) != nil
     }
 }

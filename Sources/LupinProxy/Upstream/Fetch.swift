@@ -158,13 +158,14 @@ extension Exchange {
             framing: fetch.body.isEmpty ? .none : .length(UInt64(fetch.body.count))
         )
         options.closes = !fetch.keepsConnection
-        if let parent = hop.parent {
+        if case .parent(let parent) = hop {
             options.target = .absolute(fetch.origin.scheme)
-            options.proxyAuthorization = resources.shared.parentCredentials.field(
-                for: parent,
+            let own = resources.shared.parentCredentials.field(
+                for: parent.proxy,
                 method: fetch.method,
                 uri: "\(fetch.origin.scheme.name)://\(fetch.origin.authority)\(fetch.path)"
             )
+            options.proxyAuthorization = own ?? parent.login
         }
         return options
     }

@@ -103,6 +103,15 @@ struct StorabilityTests {
         #expect(reason(decide(pairs, request: request, policy: ignoring)) == expected)
     }
 
+    @Test(arguments: ["public, max-age=60", "s-maxage=60", "max-age=60"])
+    func `what comes by a login to the connection is its client's`(value: String) {
+        let login = Attachments([.connectionLogin])
+        for policy in [CachePolicy.standard, .privateMode] {
+            let decision = decide([("Cache-Control", value)], policy: policy, attachments: login)
+            #expect(reason(decision) == .login)
+        }
+    }
+
     @Test func `a cookie is for one user`() {
         let cookie = ("Set-Cookie", "a=b")
         #expect(reason(decide([Self.live, cookie])) == .setCookie)

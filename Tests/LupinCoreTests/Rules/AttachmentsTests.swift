@@ -24,6 +24,7 @@ struct AttachmentsTests {
         (.clientIdentity("Basic YTpi"), .anybody, .asUsual, true),
         (.privateResponses, .owner, .asUsual, false),
         (.followedRedirect, .anybody, .never, false),
+        (.connectionLogin, .anybody, .never, false),
     ]
 
     @Test(arguments: kinds.indices)

@@ -4,14 +4,18 @@ import Testing
 
 struct ConnectionLoginTests {
     /// An origin that knows a user by the connection alone, once the handshake is done.
-    private static func origin(_ proxy: ProxyFixture, _ scheme: String) throws -> ScriptedOrigin {
+    private static func origin(
+        _ proxy: ProxyFixture,
+        _ scheme: String,
+        control: String = "max-age=600"
+    ) throws -> ScriptedOrigin {
         try proxy.origin { connection in
             var (isChallenged, isUser) = (false, false)
             while let request = try connection.nextRequest() {
                 let credentials = request["authorization"]
                 if isUser || (isChallenged && credentials == "\(scheme) three") {
                     isUser = true
-                    try connection.reply(200, "Cache-Control: max-age=600", body: "secret")
+                    try connection.reply(200, "Cache-Control: \(control)", body: "secret")
                 } else if credentials == "\(scheme) one" {
                     isChallenged = true
                     try connection.reply(401, "WWW-Authenticate: \(scheme) two")
@@ -76,14 +80,17 @@ struct ConnectionLoginTests {
         }
     }
 
-    @Test func `what comes over a connection with a login is not stored for all`() async throws {
+    @Test(arguments: ["max-age=600", "public, max-age=600", "s-maxage=600"])
+    func `what comes over a connection with a login is not stored for all`(
+        control: String
+    ) async throws {
         try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
-            let origin = try Self.origin(proxy, "NTLM")
+            let origin = try Self.origin(proxy, "NTLM", control: control)
             let user = try proxy.client()
             try Self.logIn(user, at: origin.url("/in"), "NTLM")
             let response = try user.get(origin.url("/page"))
             #expect(response.bodyText == "secret")
-            #expect(response.caching == "lupin; fwd=uri-miss; detail=authorization")
+            #expect(response.caching == "lupin; fwd=bypass; detail=login")
             #expect(try proxy.client().get(origin.url("/page")).status == 401)
         }
     }

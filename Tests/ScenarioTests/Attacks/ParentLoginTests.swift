@@ -170,6 +170,28 @@ struct ParentLoginTests {
         }
     }
 
+    @Test(arguments: ["public, max-age=600", "s-maxage=600", "max-age=600, must-revalidate"])
+    func `nor where the origin lets everybody have it`(control: String) async throws {
+        let parent = try Self.parent("NTLM") { connection, repetition in
+            try connection.reply(200, "Cache-Control: \(control)", body: "secret \(repetition)")
+        }
+        defer { parent.stop() }
+        for mode in ["standard", "{use: standard, mode: private}"] {
+            let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+            try await ProxyFixture.run(settings + everywhere("cache: \(mode)")) { proxy in
+                let user = try proxy.client()
+                for part in ["one", "three"] {
+                    try user.get("http://origin.test/", "Proxy-Authorization: NTLM \(part)")
+                }
+                let page = try user.get("http://origin.test/page")
+                #expect(page.bodyText.hasPrefix("secret"))
+                #expect(page.caching == "lupin; fwd=bypass; detail=login")
+                #expect(try proxy.client().get("http://origin.test/page").status == 407)
+                #expect(try user.get("http://origin.test/page").bodyText.hasPrefix("secret"))
+            }
+        }
+    }
+
     @Test func `nor is what comes for a client's own password`() async throws {
         let parent = try ScriptedOrigin { connection in
             while let request = try connection.nextRequest() {
