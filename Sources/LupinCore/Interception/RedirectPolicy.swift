@@ -223,9 +223,8 @@ package struct RedirectTarget: Sendable, Equatable {
             let name = fields.text(line.name).lowercased()
             guard !droppedFields.contains(name) else { continue }
             let isSecret = line.known.isCredential || name == "cookie2" || secrets.contains(name)
-            let isForeign =
-                // It is for a proxy on the way to the old origin, whatever the rule says.
-                line.known == .proxyAuthorization || (isSecret && policy == .dropCredentials)
+            // Proxy-Authorization is for the parent proxy: the next way decides about it.
+            let isForeign = isSecret && policy == .dropCredentials
             if (dropsBody && line.known.describesContent(name)) || (isCrossOrigin && isForeign) {
                 droppedFields.append(name)
             }

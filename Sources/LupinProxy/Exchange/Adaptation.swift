@@ -157,7 +157,12 @@ extension Exchange {
         if isElsewhere, let denial = snapshot.access.denial(ofName: adapted.origin.host) {
             throw denial
         }
-        let hop = isElsewhere ? try nextHop(to: adapted.origin) : clientHop
+        var hop = clientHop
+        if isElsewhere {
+            hop = try nextHop(to: adapted.origin)
+            let isByOther = hop.connectedParent?.proxy != clientHop.connectedParent?.proxy
+            if isByOther { hop = hop.withoutLogin }
+        }
         // The fields were kept for the parent proxy on the client's way, and for no other peer.
         if hop.parent == nil || hop.parent != clientHop.parent {
             HopByHop.dropProxyAuthorization(&adapted.head.fields)
@@ -284,11 +289,21 @@ extension Exchange {
     }
 
     private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {
-        let parent = try parentHop(to: origin)
-        if origin.scheme == .https {
-            return .secure(origin, try originSecurity(for: origin), through: parent)
+        var parent = try parentHop(to: origin)
+        guard origin.scheme == .https else { return parent.map(NextHop.parent) ?? .origin(origin) }
+        if let proxy = parent?.proxy, proxy.userinfo == nil, enclosure == nil {
+            parent?.login = ownLogin
         }
-        return parent.map(NextHop.parent) ?? .origin(origin)
+        return .secure(origin, try originSecurity(for: origin), through: parent)
+    }
+
+    /// The client's own Proxy-Authorization for the CONNECT that lupin makes for its request; nil
+    /// where it is for lupin, or for one connection alone.
+    private var ownLogin: String? {
+        guard client.user == nil, let login = request.fields.value(of: .proxyAuthorization),
+            ConnectionLogin(credentials: login.utf8Span.span) == nil
+        else { return nil }
+        return login
     }
 
     /// The way of a tunnel to `origin`.

@@ -50,7 +50,12 @@ extension Exchange {
             visited.append(RedirectPolicy.visit(sent, to: origin, cookies: sentCookies))
             let leaving = RedirectRecord(status: response.status, location: target.url)
             record.redirects = record.redirects + [leaving]
-            let leg = Leg(head: next.head, origin: next.origin, dropsBody: target.dropsBody)
+            let leg = Leg(
+                head: next.head,
+                origin: next.origin,
+                dropsBody: target.dropsBody,
+                parent: attempt.hop.connectedParent?.proxy
+            )
             return .follow(leg, reason: "\(response.status) to \(target.url)")
         }
     }
@@ -95,9 +100,24 @@ extension Exchange {
         waits = snapshot.waits
         let target = KnownTarget(leg.origin)
         match(target)
+        keepProxyAuthorization(for: leg.parent, to: leg.origin)
         try checkPath(at: leg.origin)
         try await checkCredentialUse(at: leg.origin)
         return target
+    }
+}
+
+extension Exchange {
+    /// Drops the client's own Proxy-Authorization unless the next way leads through the parent proxy
+    /// that it was for, or the connection has the login already.
+    private func keepProxyAuthorization(for parent: ParentProxy?, to origin: Origin) {
+        guard let login = request.fields.value(of: .proxyAuthorization) else { return }
+        if let parent, ConnectionLogin(credentials: login.utf8Span.span) == nil,
+            (try? parentHop(to: origin))?.proxy == parent
+        {
+            return
+        }
+        changeFields { $0.remove(name: FieldName.proxyAuthorization.spelling) }
     }
 }
 
@@ -107,4 +127,6 @@ struct Leg {
     let origin: Origin
     /// The body is not sent again.
     let dropsBody: Bool
+    /// The parent proxy through which the redirect came; nil for none.
+    let parent: ParentProxy?
 }

@@ -63,6 +63,13 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
+    /// The same way without the client's own credentials for the parent proxy.
+    var withoutLogin: NextHop {
+        guard case .secure(let origin, let security, var parent?) = self else { return self }
+        parent.login = nil
+        return .secure(origin, security, through: parent)
+    }
+
     /// The parent proxy that is connected to, whether it receives requests or only tunnels.
     var connectedParent: ParentHop? {
         switch self {

@@ -240,10 +240,7 @@ struct RedirectPolicyTests {
             $0.locations = [location]
             $0.secretFields = ["x-API-key", "X-None"]
         }
-        #expect(
-            target.droppedFields
-                == ["authorization", "cookie", "x-api-key", "proxy-authorization"]
-        )
+        #expect(target.droppedFields == ["authorization", "cookie", "x-api-key"])
         let kept = try self.target {
             $0.status = 307
             $0.fields = Self.fields
@@ -251,7 +248,7 @@ struct RedirectPolicyTests {
             $0.secretFields = ["X-Api-Key"]
             $0.policy.crossOrigin = .keepCredentials
         }
-        #expect(kept.droppedFields == ["proxy-authorization"])
+        #expect(kept.droppedFields.isEmpty)
     }
 
     @Test func `the next request is the last one, changed as decided`() throws {
@@ -270,7 +267,8 @@ struct RedirectPolicyTests {
         #expect(head.pathText == "/z?q")
         #expect(head.scheme == .https)
         #expect(head.fields.text(head.authority) == "b.dev")
-        #expect(head.fields.pairs.map(\.name) == ["Accept", "X-Api-Key"])
+        let names = head.fields.pairs.map(\.name)
+        #expect(names == ["Accept", "X-Api-Key", "Proxy-Authorization"])
     }
 
     // MARK: How often
