@@ -10,6 +10,17 @@ struct ObtainedResponse {
     let body: any BodySource
     /// How to resume a body that breaks off; nil when it can't be resumed.
     var resumable: Resumable?
+    /// The way of a login by which it came, where it is whole in memory: another connection may not
+    /// have the login, and then this is the response after all.
+    var loggedInWay: NextHop?
+}
+
+extension ObtainedResponse {
+    /// Whether `status`, of the response to a repetition by `way`, only says that its connection
+    /// lacks the login.
+    fileprivate func outlives(_ status: UInt16, by way: NextHop) -> Bool {
+        loggedInWay == way && status == (way.parent == nil ? 401 : 407)
+    }
 }
 
 /// The decision about a response.
@@ -55,13 +66,17 @@ private struct NextAttempt {
     var cause = AttemptRecord.Cause.first
     var delay = Duration.zero
     var replay: BodyReplay?
+    /// The response before it, if that came by a login which this one may lack.
+    var former: ObtainedResponse?
 
     /// Sets up the same request again.
     mutating func again(
         because cause: AttemptRecord.Cause,
         after attempt: Attempt,
-        delay: Duration = .zero
+        delay: Duration = .zero,
+        insteadOf obtained: ObtainedResponse? = nil
     ) {
+        if let obtained { former = obtained.loggedInWay == nil ? nil : obtained }
         self.cause = cause
         self.delay = delay
         replay = attempt.replay
@@ -103,6 +118,9 @@ extension Exchange {
             } catch {
                 // A decision that was made already is in the record.
                 if attempt.isClosed { throw error }
+                if let former = next.former, error.parent?.status == 407 {
+                    return fallBack(to: former, from: attempt, error: error)
+                }
                 let delay = try await evaluate(error, of: attempt)
                 next.again(because: .retry, after: attempt, delay: delay)
                 dropUpstream()
@@ -110,6 +128,10 @@ extension Exchange {
                 continue
             }
             let status = obtained.response.status
+            if let former = next.former, former.outlives(status, by: attempt.hop) {
+                try await letGo(of: obtained)
+                return fallBack(to: former, from: attempt, status: status)
+            }
             switch verdict {
             case .deliver(let reason):
                 attempt.close(status: status, decision: .deliver, reason: reason)
@@ -128,11 +150,11 @@ extension Exchange {
                     reason: reason,
                     delay: delay
                 )
-                next.again(because: cause, after: attempt, delay: delay)
+                next.again(because: cause, after: attempt, delay: delay, insteadOf: obtained)
                 try await letGo(of: obtained)
             case .follow(let leg, let reason):
                 attempt.close(status: status, decision: .follow, reason: reason)
-                next.again(because: .redirect, after: attempt)
+                next.again(because: .redirect, after: attempt, insteadOf: obtained)
                 if leg.dropsBody { next.replay = nil }
                 try await letGo(of: obtained)
                 next.target = try await begin(leg)
@@ -257,20 +279,50 @@ extension Exchange {
         if answersParent(obtained.response, attempt) {
             return .again(.auth, .refresh, reason: "the parent proxy asks for Digest", delay: .zero)
         }
+        let isByLogin = upstream?.isForOneClient == true || attempt.hop.isByLogin
         let verdict = try await judge(&obtained, of: attempt)
-        // Meanwhile the client may have sent more of its body than is kept.
-        guard !attempt.isReplayable else { return verdict }
+        var obstacle: String?
         switch verdict {
-        case .follow(let leg, _) where leg.dropsBody: return verdict
         case .deliver: return verdict
-        case .again, .follow:
-            return try await judgeDelivered(
-                &obtained,
-                of: attempt,
-                decided: "the body was not kept"
-            )
+        case .follow(let leg, _) where leg.dropsBody: break
+        // Meanwhile the client may have sent more of its body than is kept.
+        case .again, .follow: if !attempt.isReplayable { obstacle = "the body was not kept" }
         }
+        if isByLogin, obstacle == nil {
+            let held = try await hold(obtained)
+            obtained = held.0
+            if held.whole == nil { obstacle = Self.loginIsLost }
+            obtained.loggedInWay = attempt.hop
+            if case .follow = verdict, let origin = redirectedTo ?? record.origin {
+                completeLocation(of: obtained.response, from: origin)
+            }
+        }
+        guard let obstacle else { return verdict }
+        return try await judgeDelivered(&obtained, of: attempt, decided: obstacle)
     }
+
+    /// Gives up an attempt that could not have the login of the response before it.
+    private func fallBack(
+        to former: ObtainedResponse,
+        from attempt: Attempt,
+        status: UInt16 = 0,
+        error: LupinError? = nil
+    ) -> ObtainedResponse {
+        // The client gets the redirect after all.
+        if attempt.facts.cause == .redirect {
+            record.redirects = Array(record.redirects.dropLast())
+        }
+        attempt.close(
+            status: status,
+            error: error,
+            decision: .giveUp,
+            reason: Self.loginIsLost
+        )
+        dropUpstream()
+        return former
+    }
+
+    private static let loginIsLost = "the client's login is for another connection"
 
     /// Decides on a final response: credentials, redirects, retriers, and validation of what is
     /// left, as Alamofire's `validate()` with a `RetryPolicy` comes to.

@@ -27,7 +27,9 @@ extension Exchange {
     /// A response that the policy would not deliver wins only when no attempt is left that may
     /// bring a better one. `attempt` becomes the winner; the others are in the record.
     func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
-        guard let hedge, mayBeSentTwice(attempt.adapted), let delay = delay(of: hedge, for: attempt)
+        // A login would begin anew on the connection of a hedge, and its 401 might come first.
+        guard let hedge, mayBeSentTwice(attempt.adapted), !isByLogin(attempt.adapted),
+            let delay = delay(of: hedge, for: attempt)
         else { return try await attempt.run() }
         let hedges = (1...hedge.max).map {
             HedgedAttempt(attempt.adapted, beside: self, after: delay * $0)
