@@ -33,7 +33,8 @@ extension DecodingContext {
         if isUnread { return [[]] }
         guard let encodings = PEM.certificates(in: contents.bytes) else {
             let message = "\(path) holds no certificate"
-            return refuse(.file, message, at: node, hint: "a file in PEM or DER is due")
+            let hint = Self.advice(on: contents.bytes) ?? "a file in PEM or DER is due"
+            return refuse(.file, message, at: node, hint: hint)
         }
         return encodings
     }
@@ -96,10 +97,28 @@ extension DecodingContext {
         if isUnread { return path }
         guard contents.bytes.first != 0x30, PEM.certificates(in: contents.bytes) != nil else {
             let message = "\(path) holds no certificate in PEM"
-            error(.file, message, at: node, hint: "write a file with BEGIN CERTIFICATE in it")
-            return nil
+            let advice =
+                contents.bytes.first == 0x30
+                ? "make PEM of it: openssl x509 -inform der -in \(path) -out cert.pem"
+                : Self.advice(on: contents.bytes)
+            let hint = advice ?? "write a file with BEGIN CERTIFICATE in it"
+            return refuse(.file, message, at: node, hint: hint)
         }
         return path
+    }
+
+    /// What to do about a file that holds something else than the certificates due; nil when it is
+    /// not known what it is.
+    private static func advice(on bytes: [UInt8]) -> String? {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if bytes.isEmpty { return "the file is empty" }
+        if text.contains("PRIVATE KEY-----") {
+            return "it holds a private key: name the file of its certificate"
+        }
+        if text.contains("CERTIFICATE REQUEST-----") {
+            return "it holds a request: name the file of the certificate that the CA made of it"
+        }
+        return text.contains("CERTIFICATE-----") ? "it is damaged: get the file anew" : nil
     }
 
     private func privateKey(_ node: YAMLNode) -> String? {
@@ -112,8 +131,12 @@ extension DecodingContext {
         let blocks = String(validating: contents.bytes, as: UTF8.self).flatMap(PEM.blocks)
         guard let key = blocks?.first(where: { $0.label.hasSuffix("PRIVATE KEY") }) else {
             let message = "\(path) holds no private key in PEM"
-            error(.file, message, at: node, hint: "write a file with BEGIN PRIVATE KEY in it")
-            return nil
+            let isCertificate = PEM.certificates(in: contents.bytes) != nil
+            let hint =
+                isCertificate
+                ? "it holds a certificate: name the file of its private key"
+                : "write a file with BEGIN PRIVATE KEY in it"
+            return refuse(.file, message, at: node, hint: hint)
         }
         if key.isEncrypted {
             let hint = "take the password off with openssl pkey, and chmod 600 the new file"

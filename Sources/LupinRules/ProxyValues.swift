@@ -27,7 +27,11 @@ extension DecodingContext {
             let code = problem.isUnavailable ? Diagnostic.Code.unavailable : .environment
             let isList = variable.lowercased() == "no_proxy"
             let hint = isList ? "taken as if it were not there" : "requests that need it get 502"
-            warning(code, "\(variable): \(problem.message)", at: node, hint: hint)
+            let text =
+                problem.isUnavailable
+                ? DecodingContext.unavailability(variable, problem.message)
+                : "\(variable): \(problem.message)"
+            warning(code, text, at: node, hint: hint)
         }
         for case let userinfo? in [environment.http?.userinfo, environment.https?.userinfo] {
             taint(userinfo)
@@ -55,7 +59,8 @@ extension DecodingContext {
         } catch {
             if error.isUnavailable {
                 let scheme = String(url[..<(url.firstRange(of: "://")?.lowerBound ?? url.endIndex)])
-                unavailable(scheme, error.message, at: node)
+                let hint = "name its port for HTTP, if it has one: \(DecodingContext.proxyExample)"
+                unavailable(scheme, error.message, at: node, hint: hint)
             } else {
                 let message = error.message
                 self.error(.type, message, at: node, hint: "write \(DecodingContext.proxyExample)")

@@ -62,7 +62,7 @@ struct TLSValuesTests {
         ),
         (
             "roots: [key.pem]", "2:26: /etc/lupin/key.pem holds no certificate in PEM  [E-FILE]",
-            "write a file with BEGIN CERTIFICATE in it"
+            "it holds a private key: name the file of its certificate"
         ),
         (
             "client_cert: cert.pem",

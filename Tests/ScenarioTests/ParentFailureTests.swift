@@ -183,4 +183,24 @@ struct ParentFailureTests {
             #expect(record["error.parent"] == parent.authority)
         }
     }
+
+    @Test func `a token server's failure names the parent on the way`() async throws {
+        let port = try ReservedPort()
+        let text = """
+            upstream: {proxy: "http://127.0.0.1:\(port.number)", no_proxy: [127.0.0.0/8]}
+            tokens:
+              me:
+                oauth2:
+                  grant: client_credentials
+                  url: https://id.test/token
+                  client: {id: cli, secret: pw}
+                  retry: 0
+            rules: [{name: api, match: {path: /api/**}, request: [{auth: me}]}]
+            """
+        try await ProxyFixture.run(text) { proxy in
+            let page = try proxy.client().get("http://127.0.0.1:1/api/a").bodyText
+            #expect(page.contains("its token server id.test:443 gave no answer"))
+            #expect(page.contains("by the parent proxy 127.0.0.1:\(port.number)"))
+        }
+    }
 }

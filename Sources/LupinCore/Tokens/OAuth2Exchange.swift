@@ -172,7 +172,7 @@ package struct OAuth2Exchange: Sendable {
         return next
     }
 
-    private var host: String { source.url.origin.host.text }
+    private var host: String { source.url.origin.hostAndPort }
 
     /// The failure for a response whose content can't be read.
     package func unreadable(status: UInt16, reason: String) -> TokenFailure {

@@ -272,9 +272,7 @@ final class AuthenticationInterceptor: RequestAdapter {
                 note(definition, startsRefresh ? .refreshed : .waited)
                 exchange.note(.tokenWait(definition.name))
                 guard try await wait.end(for: exchange, since: began) else {
-                    let host = exchange.record.origin?.host.text ?? ""
-                    let failure = TokenFailure(.unreachable(host: host, reason: "it took too long"))
-                    return try missing(definition, failure)
+                    return try missing(definition, definition.source.lateness)
                 }
             case .fail(let failure):
                 return try missing(definition, failure)
@@ -455,6 +453,20 @@ extension CredentialState.Reason {
         case .failed(let failure): failure.sentence(token: token)
         case .unchanged: "the refresh gave the same credential"
         case .notReplayable: "the body was not kept"
+        }
+    }
+}
+
+extension TokenSource {
+    /// Why a credential that was waited for did not come in time.
+    fileprivate var lateness: TokenFailure {
+        switch self {
+        case .oauth2(let source):
+            let host = source.url.origin.hostAndPort
+            return TokenFailure(.unreachable(host: host, reason: "it took too long"))
+        case .command(let source):
+            return TokenFailure(.command(program: source.arguments.first ?? "", .timeout))
+        case .bearer, .basic, .digest: return TokenFailure(.missing)
         }
     }
 }

@@ -119,8 +119,11 @@ final class OAuth2Grant {
         do throws(LupinError) {
             answer = try await persistent(fetch)
         } catch {
-            let host = source.url.origin.host.text
-            let reason = error.detail.isEmpty ? error.kind.token : error.detail
+            var reason = error.detail.isEmpty ? error.kind.token : error.detail
+            if let parent = error.parent {
+                reason = "by the parent proxy \(parent.place): \(reason)"
+            }
+            let host = source.url.origin.hostAndPort
             throw TokenFailure(.unreachable(host: host, reason: reason))
         }
         let response = try exchange.response(

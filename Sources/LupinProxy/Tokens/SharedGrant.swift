@@ -153,7 +153,8 @@ extension OAuth2Grant {
             return try await refresh(from: nil, seed, shared)
         case .busy:
             let reason = "another machine does not finish its refresh"
-            throw TokenFailure(.unreachable(host: source.url.origin.host.text, reason: reason))
+            let host = source.url.origin.hostAndPort
+            throw TokenFailure(.unreachable(host: host, reason: reason))
         }
     }
 

@@ -213,7 +213,9 @@ struct OAuth2ExchangeTests {
         for type in ["\"mac\"", "\"DPoP\"", "1"] {
             let failure = try failure("{\"access_token\": \"a\", \"token_type\": \(type)}")
             let reason = "has a token_type other than Bearer"
-            #expect(failure.kind == .malformed(host: "id.example", status: 200, reason: reason))
+            #expect(
+                failure.kind == .malformed(host: "id.example:8443", status: 200, reason: reason)
+            )
         }
     }
 
@@ -234,7 +236,7 @@ struct OAuth2ExchangeTests {
     )
     func `an answer that cannot be used says why`(body: String, reason: String) throws {
         let failure = try failure(body)
-        #expect(failure.kind == .malformed(host: "id.example", status: 200, reason: reason))
+        #expect(failure.kind == .malformed(host: "id.example:8443", status: 200, reason: reason))
         #expect(!failure.isPermanent)
     }
 
@@ -243,13 +245,13 @@ struct OAuth2ExchangeTests {
         let reason = "is longer than 256KiB"
         #expect(
             try failure(spaces + "{\"access_token\": \"a\"}").kind
-                == .malformed(host: "id.example", status: 200, reason: reason)
+                == .malformed(host: "id.example:8443", status: 200, reason: reason)
         )
         let token = String(repeating: "a", count: TokenField.credentialBytesMax + 1)
         let long = "has an access_token that cannot be sent"
         #expect(
             try failure("{\"access_token\": \"\(token)\"}").kind
-                == .malformed(host: "id.example", status: 200, reason: long)
+                == .malformed(host: "id.example:8443", status: 200, reason: long)
         )
     }
 
@@ -269,7 +271,7 @@ struct OAuth2ExchangeTests {
         code: String?
     ) throws {
         let failure = try failure(body, status: status)
-        #expect(failure.kind == .refused(host: "id.example", status: status, error: code))
+        #expect(failure.kind == .refused(host: "id.example:8443", status: status, error: code))
     }
 
     @Test(
