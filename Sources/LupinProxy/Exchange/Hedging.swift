@@ -27,9 +27,7 @@ extension Exchange {
     /// A response that the policy would not deliver wins only when no attempt is left that may
     /// bring a better one. `attempt` becomes the winner; the others are in the record.
     func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
-        // A login would begin anew on the connection of a hedge, and its 401 might come first.
-        guard let hedge, mayBeSentTwice(attempt.adapted), !isByLogin(attempt.adapted),
-            let delay = delay(of: hedge, for: attempt)
+        guard let hedge, mayBeSentTwice(attempt.adapted), let delay = delay(of: hedge, for: attempt)
         else { return try await attempt.run() }
         let hedges = (1...hedge.max).map {
             HedgedAttempt(attempt.adapted, beside: self, after: delay * $0)
@@ -74,7 +72,7 @@ extension Exchange {
     /// Whether another attempt may send the request beside the first one.
     private func mayBeSentTwice(_ adapted: AdaptedRequest) -> Bool {
         // A login would begin anew on the connection of a hedge, and its 401 might come first.
-        if downstream.bound != nil || adapted.head.logsInToConnection { return false }
+        if isByLogin(adapted) { return false }
         // A client's own answer to a Digest challenge counts its uses (RFC 7616 §3.4, nc).
         return authentication?.signsDigest == true || !adapted.head.fields.answersDigest
     }
