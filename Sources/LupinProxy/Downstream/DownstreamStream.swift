@@ -10,6 +10,8 @@ final class DownstreamStream: Downstream {
     private let method: Method
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private(set) var isCommitted = false
+    /// The client sends a body whose end it knows, and asks nobody before.
+    private let sendsInAnyCase: Bool
     /// The code with which a response that breaks off is reset.
     private var breakCode = HTTP2ErrorCode.internalError
 
@@ -23,7 +25,10 @@ final class DownstreamStream: Downstream {
         self.method = method
         clientEnds = ends
         stream.slot = slot
-        stream.begin(receiving: request?.framing ?? .none)
+        let framing = request?.framing ?? .none
+        stream.begin(receiving: framing)
+        sendsInAnyCase =
+            !framing.isEmpty && framing.knownLength != nil && request?.expectsContinue == false
         // Parameters are stored where they are used last, so that they are moved.
         self.slot = slot
         self.stream = stream
@@ -55,21 +60,46 @@ final class DownstreamStream: Downstream {
 
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
-        let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
-        let isTunnel = method == .connect && head.status / 100 == 2
+        let shape = Shape(
+            isBodiless: ResponseParser.hasNoBody(status: head.status, method: method),
+            isTunnel: method == .connect && head.status / 100 == 2,
+            isEmpty: body.framing.isEmpty
+        )
+        // After an error the client sends no more, and would wait for the end.
+        guard sendsInAnyCase, stream.awaitsRest, head.status < 400 else {
+            submit(head, body, shape)
+            return stream
+        }
+        guard !shape.hasBody else {
+            submit(head, body, shape)
+            return HeldEnd(on: stream, expecting: body.framing.knownLength)
+        }
+        return HeldEnd(on: stream, expecting: nil) { [self] in submit(head, body, shape) }
+    }
+
+    /// What follows a response's head.
+    private struct Shape {
+        /// Its status or the method allows no body.
+        let isBodiless: Bool
+        let isTunnel: Bool
+        let isEmpty: Bool
+        var hasBody: Bool { isTunnel || !(isBodiless || isEmpty) }
+    }
+
+    private func submit(_ head: ResponseHead, _ body: ResponseBody, _ shape: Shape) {
         // END_STREAM marks a missing body; only a length that the origin sent is repeated.
-        let tellsLength = !isBodiless && !body.framing.isEmpty
+        let tellsLength = !shape.isBodiless && !shape.isEmpty
         var options = ResponseOptions(
             framing: tellsLength
                 ? body.framing : body.contentLength.map(BodyFraming.length) ?? .none
         )
         // RFC 9113 §8.5.
-        if isTunnel { breakCode = .connectError } else { options.date = body.date }
+        if shape.isTunnel { breakCode = .connectError } else { options.date = body.date }
         options.via = body.via
-        let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
-        submit(head, options, hasBody: hasBody)
-        return stream
+        submit(head, options, hasBody: shape.hasBody)
     }
+
+    func letRestPass() { stream.letRestPass() }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
         isCommitted = true

@@ -39,8 +39,9 @@ extension DownstreamConnection {
         }
     }
 
-    /// How many bytes of an unwanted upload are read so that the client reaches our response.
-    private static let lingerBytesMax = 32 << 20
+    /// How many bytes of an unwanted upload are read so that the client reaches our response, over
+    /// HTTP/1 and HTTP/2.
+    static let lingerBytesMax = 32 << 20
     /// Bytes discarded before other connections get their turn.
     private static let lingerTurnBytes = 1 << 20
 }

@@ -27,6 +27,8 @@ protocol Downstream: AnyObject {
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
     /// Whether every byte of the request has been read.
     var isRequestComplete: Bool { get }
+    /// Discards the rest of the request, which nobody reads, where the response waits for it.
+    func letRestPass()
     /// Whether another request may follow on the connection.
     var mayPersist: Bool { get }
     /// The local address that the client connected to.
@@ -49,6 +51,8 @@ protocol Downstream: AnyObject {
 }
 
 extension Downstream {
+    // HTTP/1 discards it when the connection ends.
+    func letRestPass() {}
     var reset: HTTP2Reset? { nil }
     // Streams of HTTP/2 have no use for a login: one connection is for many of them at a time.
     var bound: BoundConnection? { nil }

@@ -18,6 +18,7 @@ extension Exchange: ChannelPump {
         }
         let isFillingResting = filling?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true
+        if let download, !download.isOver, upload?.isOver != false { downstream.letRestPass() }
         wakeForThrottle()
         noteProgress()
         if isUploadResting && isFillingResting && isDownloadResting { return }

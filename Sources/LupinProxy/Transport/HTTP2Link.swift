@@ -272,7 +272,7 @@ final class HTTP2Link: ChannelPump {
         if side == .upstream { owner?.linkChanged() }
     }
 
-    private func touch(_ stream: HTTP2Stream) {
+    func touch(_ stream: HTTP2Stream) {
         guard !stream.isTouched else { return }
         stream.isTouched = true
         touched.append(stream)
@@ -404,6 +404,7 @@ final class HTTP2Link: ChannelPump {
         let now = loop.now
         hasPassing = false
         for stream in streams.all where stream.passes(at: now) { hasPassing = true }
+        signal()
     }
 
     // MARK: The end

@@ -51,7 +51,9 @@ final class HTTP2Stream {
     private var growth: WindowGrowth?
     private var takenSinceGrowth = 0
     /// The rest of the message is discarded: how many bytes at most, and until when.
-    private var passing: (bytesLeft: Int, deadline: UInt64)?
+    private var passing: (bytesLeft: Int, quiet: UInt64, deadline: UInt64)?
+    /// Too much of it came, or it took too long.
+    private var hasPassedEnough = false
 
     init(_ id: Int32, on link: HTTP2Link, windowBytes: Int, bytesReceived: UInt64) {
         self.id = id
@@ -93,37 +95,56 @@ final class HTTP2Stream {
 
     // MARK: Discarding the rest
 
-    /// How much of a message is discarded, and for how long.
-    private static let passingBytesMax = 1 << 20
-    private static let passingTime = Duration.seconds(2)
+    /// How much of a message is discarded, for how long, and for how long without a byte.
+    private static let passingBytesMax = DownstreamConnection.lingerBytesMax
+    private static let passingTime = Duration.seconds(30)
+    private static let quietTime = Duration.seconds(2)
 
     /// Discards the rest of the peer's message, within a limit, and then ends the stream.
     ///
     /// RFC 9113 §8.1 allows a reset with NO_ERROR at once, behind a whole response; but clients
-    /// that are still sending then treat the response as broken.
+    /// that are still sending then treat the response as broken, or wait for a window for ever.
     func letRestPass() {
         guard !isClosed, ownReset == nil else { return }
-        passing = (Self.passingBytesMax, link.loop.deadline(in: Self.passingTime))
-        link.notePassing()
+        if hasPassedEnough { return endPassing() }
+        if passing == nil {
+            let loop = link.loop
+            passing = (
+                Self.passingBytesMax, loop.deadline(in: Self.quietTime),
+                loop.deadline(in: Self.passingTime)
+            )
+            link.notePassing()
+        }
         passBy()
     }
 
     private func passBy() {
-        guard var passing else { return }
+        guard var passing, hasBytes else { return }
         while hasBytes, let (_, place) = held {
             passing.bytesLeft -= place.count
             discardHeld(place.count)
         }
+        passing.quiet = min(link.loop.deadline(in: Self.quietTime), passing.deadline)
         self.passing = passing
-        if passing.bytesLeft < 0 { abort(.noError) }
+        if passing.bytesLeft < 0 { endPassing() }
     }
 
-    /// Whether the rest of the message is still discarded; ends the stream after the time limit.
-    func passes(at now: UInt64) -> Bool {
-        guard let passing, !isClosed, ownReset == nil else { return false }
-        if now >= passing.deadline { abort(.noError) }
-        return now < passing.deadline
+    /// Ends the stream, or lets its response end, which waited for the rest of the request.
+    private func endPassing() {
+        hasPassedEnough = true
+        guard !hasSentAll else { return abort(.noError) }
+        link.touch(self)
     }
+
+    /// Whether the rest of the message is still discarded; ends that after the time limit.
+    func passes(at now: UInt64) -> Bool {
+        guard let passing, !isClosed, ownReset == nil, !hasPassedEnough else { return false }
+        if now >= passing.quiet { endPassing() }
+        return now < passing.quiet
+    }
+
+    /// Whether more of the peer's message is to come, and is worth to be waited for.
+    var awaitsRest: Bool { !(hasReceivedAll || isGone || hasPassedEnough || ownReset != nil) }
 
     func takeEnd(_ trailers: FieldSection) {
         hasReceivedAll = true
