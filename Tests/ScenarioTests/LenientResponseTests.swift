@@ -31,6 +31,32 @@ struct LenientResponseTests {
         }
     }
 
+    /// The head is sound: only what follows shows the flaw.
+    @Test func `chunks with LF alone are delivered, and nothing of them is stored`() async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let text =
+                head("HTTP/1.1 200 OK", "Cache-Control: max-age=600", "Transfer-Encoding: chunked")
+                + "5\nhello\n0\nX-T: u\n\n"
+            let origin = try Self.origin(proxy, text)
+            let client = try proxy.client()
+            for _ in 0..<2 { #expect(try client.get(origin.url()).bodyText == "hello") }
+            #expect(origin.connections.count == 2)
+            #expect(try proxy.records(2).map { $0["lenient.0"] } == ["lf", "lf"])
+        }
+    }
+
+    @Test func `what came before a bad chunk reaches the client`() async throws {
+        try await ProxyFixture.run { proxy in
+            let text = head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "5\r\nhello\r\nzz"
+            let origin = try Self.origin(proxy, text)
+            let client = try proxy.client()
+            try client.send("GET", origin.url(), [])
+            let received = try String(decoding: client.stream.untilEnd().bytes, as: UTF8.self)
+            #expect(received.hasSuffix("\r\n5\r\nhello\r\n"), "\(received)")
+            #expect(try proxy.record()["outcome"] == "truncated")
+        }
+    }
+
     @Test func `strict refuses it`() async throws {
         try await ProxyFixture.run("upstream: {strict: true}") { proxy in
             let origin = try Self.origin(proxy, Self.lineFeeds)

@@ -59,6 +59,8 @@ package struct ResponseFlaws: Sendable, Hashable {
 
     package mutating func insert(_ flaw: ResponseFlaw) { bits |= 1 << flaw.rawValue }
 
+    package mutating func formUnion(_ others: ResponseFlaws) { bits |= others.bits }
+
     package func contains(_ flaw: ResponseFlaw) -> Bool { bits & 1 << flaw.rawValue != 0 }
 
     /// In the order of the cases.

@@ -263,7 +263,10 @@ extension Exchange {
         defer { dropOutdated(use) }
         let (body, disk) = (storing.body, storing.room.disk)
         let content = body.content
-        if let part = storing.part {
+        noteBodyFlaws()
+        if !record.flaws.isEmpty {
+            land(use, .released, isAlone: true)
+        } else if let part = storing.part {
             let isKept = content.map { keep($0, as: part, storing, use) } ?? false
             land(use, isKept ? .landed : .released, isAlone: !isKept)
         } else if content != nil || body.isInFile {

@@ -46,6 +46,12 @@ extension Exchange {
         HopByHop.markOddNames(&response.head.fields)
     }
 
+    /// Notes what was read over in the body of a response.
+    func noteBodyFlaws() {
+        let flaws = upstream?.bodyFlaws ?? ResponseFlaws()
+        if !flaws.isEmpty { record.flaws.formUnion(flaws) }
+    }
+
     /// Stages the head of the origin's response.
     func present(_ response: ParsedResponse) throws(LupinError) -> any BodySink {
         let (framing, contentLength) = (response.framing, response.contentLength)

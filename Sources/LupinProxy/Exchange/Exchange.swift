@@ -456,6 +456,7 @@ final class Exchange: Rostered {
     }
 
     private func passOn(_ upstream: any Upstream, isResponseComplete: Bool) {
+        noteBodyFlaws()
         // A body that was announced but never requested is still due on the connection.
         let isUploadComplete = upload.map { $0.state == .finished } ?? framing.isEmpty
         guard record.outcome == .ok, isUploadComplete, isResponseComplete else {
@@ -491,9 +492,7 @@ extension Exchange {
 
     /// The bytes on the client's connection so far.
     var clientBytes: (clientIn: UInt64, clientOut: UInt64) {
-        (
-            downstream.bytesReceived &- bytesBefore.received,
-            downstream.bytesSent &- bytesBefore.sent
-        )
+        let (received, sent) = (downstream.bytesReceived, downstream.bytesSent)
+        return (received &- bytesBefore.received, sent &- bytesBefore.sent)
     }
 }

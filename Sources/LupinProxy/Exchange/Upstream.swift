@@ -33,6 +33,8 @@ protocol Upstream: AnyObject {
     func nextHead() throws(LupinError) -> ParsedResponse?
     /// The body of the final response that `nextHead` returned.
     var responseBody: any BodySource { get }
+    /// What was read over in it so far.
+    var bodyFlaws: ResponseFlaws { get }
     /// Both directions as raw bytes, for tunnels and upgrades.
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
     /// Whether the peer, which has sent its whole response, still reads the request.
@@ -49,6 +51,7 @@ protocol Upstream: AnyObject {
 }
 
 extension Upstream {
+    var bodyFlaws: ResponseFlaws { ResponseFlaws() }
     var streamID: UInt32? { nil }
     var reset: HTTP2ErrorCode? { nil }
     var goAway: HTTP2ErrorCode? { nil }

@@ -82,6 +82,7 @@ final class HTTP1BodyReader: BodySource {
     }
 
     var trailers: FieldSection { decoder.trailers }
+    var flaws: ResponseFlaws { decoder.flaws }
     var knownLength: UInt64? { decoder.framing.knownLength }
 
     var spliceable: UInt64 {

@@ -56,6 +56,7 @@ final class UpstreamHTTP1: Upstream {
     var bytesReceived: UInt64 { channel.bytesReceived }
     var requestBody: any BodySink { writer }
     var responseBody: any BodySource { reader }
+    var bodyFlaws: ResponseFlaws { reader.flaws }
     /// Whether any byte of a response, final or interim, has come.
     var hasAnswered: Bool { responseHasBegun }
 
@@ -133,7 +134,7 @@ final class UpstreamHTTP1: Upstream {
     func release(to pool: UpstreamPool, or client: any Downstream) {
         // Above all for connections that close: the next request needs a new one.
         if let secured { pool.keepTicket(of: secured, for: hop) }
-        if mayPersist, reader.isComplete, input.isEmpty, !channel.hasStaged,
+        if mayPersist, reader.isComplete, reader.flaws.isEmpty, input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
         {
             isForOneClient ? client.bind(self) : pool.keep(self)

@@ -54,6 +54,12 @@ package final class BodyDecoder {
         }
     }
 
+    /// What was read over in a chunked body so far.
+    package var flaws: ResponseFlaws {
+        guard case .chunked = bodyFraming, let chunks else { return ResponseFlaws() }
+        return chunks.flaws
+    }
+
     /// The trailers of a complete chunked body; otherwise empty.
     package var trailers: FieldSection {
         guard case .chunked = bodyFraming, let chunks else { return FieldSection() }

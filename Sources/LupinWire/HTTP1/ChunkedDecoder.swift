@@ -4,8 +4,9 @@ package import LupinCore
 /// Removes the chunk framing from a body and keeps the trailers.
 ///
 /// Stricter than the grammar where leniency enables request smuggling: in requests no whitespace
-/// before `;` or CR (§7.1.1 has it, and no sender of today), and nowhere a bare LF. Responses of
-/// old servers have padded sizes. Leading zeros beyond the first count like an extension.
+/// before `;` or CR (§7.1.1 has it, and no sender of today), and no bare LF. Responses of old
+/// servers have padded sizes; what else is read over in them is a flaw, as in heads. Leading zeros
+/// beyond the first count like an extension.
 ///
 ///     size → padding → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → …
 ///                                       └→ (size 0) trailers → complete
@@ -21,6 +22,8 @@ package final class ChunkedDecoder {
     }
 
     private let side: MessageSide
+    /// Whether flaws of a response are read over.
+    private let isLenient: Bool
     private var phase = Phase.size
     private var hasDigits = false
     private var size: UInt64 = 0
@@ -28,11 +31,16 @@ package final class ChunkedDecoder {
     private var extensionTotal: UInt64 = 0
     private var payloadTotal: UInt64 = 0
     private var scanner: HeadScanner
+    /// What is wrong behind the payload that was decoded last.
+    private var failure: MessageProblem?
+    /// What was read over in this body so far.
+    package private(set) var flaws = ResponseFlaws()
     /// The fields after the last chunk; empty until the body is complete.
     package private(set) var trailers = FieldSection()
 
     package init(side: MessageSide, limits: HTTP1Limits) {
         self.side = side
+        isLenient = side == .response && !limits.isStrict
         scanner = HeadScanner(side: side, limits: limits, isTrailers: true)
     }
 
@@ -45,38 +53,54 @@ package final class ChunkedDecoder {
         extensionTotal = 0
         payloadTotal = 0
         trailers = FieldSection()
+        flaws = ResponseFlaws()
     }
 
     /// Decodes all available bytes and moves the payload to the front of `bytes`.
     ///
     /// - Returns: How many bytes were consumed (all of them unless the body ended before), and how
     ///   many bytes of payload are now at the front.
+    /// - Throws: What is wrong; behind payload of a response, the next call does.
     package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
+        if let failure { throw failure }
         var i = 0
         var produced = 0
-        while i < bytes.count, phase != .complete {
-            switch phase {
-            case .data:
-                let count = Int(min(size, UInt64(bytes.count - i)))
-                bytes.moveBytes(from: i, to: produced, count: count)
-                i += count
-                produced += count
-                size -= UInt64(count)
-                if size == 0 { phase = .dataCarriageReturn }
-            case .trailers:
-                let (taken, isRead) = try scanner.feed(bytes.span.extracting(i...))
-                i += taken
-                guard isRead else { break }
-                trailers = scanner.takeFields()
-                phase = .complete
-            default:
-                try readFraming(bytes[i])
-                i += 1
-            }
+        do throws(MessageProblem) {
+            while i < bytes.count, phase != .complete { try decode(&bytes, &i, &produced) }
+        } catch {
+            // A client gets what came of its response; of a request nothing more goes on.
+            guard produced > 0, side == .response else { throw error }
+            failure = error
         }
         return (i, produced)
+    }
+
+    private func decode(
+        _ bytes: inout MutableSpan<UInt8>,
+        _ i: inout Int,
+        _ produced: inout Int
+    ) throws(MessageProblem) {
+        switch phase {
+        case .data:
+            let count = Int(min(size, UInt64(bytes.count - i)))
+            bytes.moveBytes(from: i, to: produced, count: count)
+            i += count
+            produced += count
+            size -= UInt64(count)
+            if size == 0 { phase = .dataCarriageReturn }
+        case .trailers:
+            let (taken, isRead) = try scanner.feed(bytes.span.extracting(i...))
+            i += taken
+            guard isRead else { break }
+            flaws.formUnion(scanner.flaws)
+            trailers = scanner.takeFields()
+            phase = .complete
+        default:
+            try readFraming(bytes[i])
+            i += 1
+        }
     }
 
     /// Parses one byte of the framing around the data.
@@ -89,6 +113,7 @@ package final class ChunkedDecoder {
                 phase = .sizeLineFeed
                 return
             }
+            if endsLine(byte) { return beginChunk() }
             guard byte.isFieldValueByte else {
                 throw problem(byte == 0x0A ? .bareLineFeed : .controlByte)
             }
@@ -97,6 +122,10 @@ package final class ChunkedDecoder {
             guard byte == 0x0A else { throw problem(.bareCarriageReturn) }
             beginChunk()
         case .dataCarriageReturn:
+            if endsLine(byte) {
+                phase = .size
+                return
+            }
             guard byte == 0x0D else { throw problem(.missingChunkEnd) }
             phase = .dataLineFeed
         case .dataLineFeed:
@@ -134,13 +163,22 @@ package final class ChunkedDecoder {
         case 0x3B:
             phase = .chunkExtension
             try countExtension()
-        case 0x0A: throw problem(.bareLineFeed)
+        case 0x0A:
+            guard endsLine(byte) else { throw problem(.bareLineFeed) }
+            beginChunk()
         case 0x20, 0x09:
             guard side == .response else { throw problem(.invalidChunkSize) }
             phase = .padding
             try countExtension()
         default: throw problem(.invalidChunkSize)
         }
+    }
+
+    /// Whether a byte ends a line although no CR precedes it; notes the flaw.
+    private func endsLine(_ byte: UInt8) -> Bool {
+        guard isLenient, byte == 0x0A else { return false }
+        flaws.insert(.lineFeed)
+        return true
     }
 
     /// Extensions are dropped; the limit keeps a flood of them from being cheaper than a body.

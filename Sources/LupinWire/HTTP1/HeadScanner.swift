@@ -65,7 +65,7 @@ struct HeadScanner {
         self.isTrailers = isTrailers
         startLineBytes = isTrailers ? 0 : limits.requestLineBytes
         sectionBytes = isTrailers ? limits.trailerBytes : limits.headerBytes
-        isLenient = side == .response && !isTrailers && !limits.isStrict
+        isLenient = side == .response && !limits.isStrict
         regularFields = limits.headerFields
         fieldsMax = isLenient ? limits.responseFields : limits.headerFields
         phase = isTrailers ? .lineStart : .startLine

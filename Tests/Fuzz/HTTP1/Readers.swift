@@ -57,6 +57,13 @@ func readBody(
             var copy = Array(piece)
             var span = copy.mutableSpan
             let (consumed, produced) = try decoder.decode(&span)
+            if consumed < piece.count, !decoder.isComplete, side == .response, produced > 0 {
+                // What came before an error is handed out first.
+                var left = Array(copy[consumed...])
+                var span = left.mutableSpan
+                _ = try decoder.decode(&span)
+                return .broken("an error came once")
+            }
             guard produced <= consumed, consumed <= piece.count,
                 decoder.isComplete || consumed == piece.count,
                 copy[consumed...].elementsEqual(piece.dropFirst(consumed))

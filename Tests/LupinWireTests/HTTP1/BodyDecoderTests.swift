@@ -20,6 +20,12 @@ private func readBody(
             let (consumed, produced) = try decoder.decode(&span)
             payload += bytes[..<produced]
             rest += piece.count - consumed
+            // Of a response, what came before an error was handed out first.
+            if consumed < piece.count, !decoder.isComplete {
+                var left = Array(bytes[consumed...])
+                var span = left.mutableSpan
+                _ = try decoder.decode(&span)
+            }
             // What follows the body must be left alone.
             guard Array(bytes[consumed...]) == Array(piece.dropFirst(consumed)) else {
                 return .accepted("the bytes behind the body were touched")
@@ -79,6 +85,44 @@ struct BodyDecoderTests {
         #expect(verdict(of: sample) { readBody($0, .chunked) } == .refused(reason))
     }
 
+    @Test(arguments: [
+        "5\nhello\n0\n\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r\n0\r\nA: b\n\r\n",
+        "5;a=b\nhello\r\n0\r\n\r\n", "5 \nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\n\r\n",
+        "5\r\nhello\r\n0\r\n\n",
+    ])
+    func `LF alone ends lines of a response, and is a flaw`(sample: String) throws {
+        let meaning = verdict(of: sample) { readBody($0, .chunked, side: .response) }
+        guard case .accepted(let text) = meaning else {
+            Issue.record("\(meaning)")
+            return
+        }
+        #expect(text.hasPrefix("<hello>"))
+        let strict = HTTP1Limits(isStrict: true)
+        let whole = readBody([sample.utf8Bytes[...]], .chunked, side: .response, limits: strict)
+        #expect("\(whole)".hasPrefix("refused"))
+        let decoder = BodyDecoder(.chunked, side: .response, limits: HTTP1Limits())
+        for text in [sample, "0\r\n\r\n"] {
+            var bytes = text.utf8Bytes
+            var span = bytes.mutableSpan
+            _ = try decoder.decode(&span)
+            #expect(decoder.flaws.contains(.lineFeed) == (text == sample))
+            decoder.begin(.chunked)
+        }
+    }
+
+    @Test func `what came of a response before an error is handed out`() throws {
+        var bytes = "5\r\nhello\r\nzz\r\n".utf8Bytes
+        let decoder = BodyDecoder(.chunked, side: .response, limits: HTTP1Limits())
+        var span = bytes.mutableSpan
+        let (consumed, produced) = try decoder.decode(&span)
+        #expect(consumed == 10 && produced == 5)
+        var left = Array(bytes[consumed...])
+        #expect(throws: MessageProblem.self) {
+            var span = left.mutableSpan
+            return try decoder.decode(&span)
+        }
+    }
+
     /// §7.1.1 has whitespace before an extension; old servers pad sizes with it.
     @Test(arguments: [
         "3 ; x\r\nabc\r\n0\r\n\r\n", "3   \r\nabc\r\n0  \r\n\r\n", "3\t;x=y\r\nabc\r\n0\r\n\r\n",
@@ -88,7 +132,7 @@ struct BodyDecoderTests {
         #expect(meaning == .accepted("<abc>"))
     }
 
-    @Test(arguments: ["3 4\r\n", "3 a\r\n", "3 \n"])
+    @Test(arguments: ["3 4\r\n", "3 a\r\n", "3 \r3"])
     func `nothing else may follow a size`(sample: String) {
         guard case .refused = verdict(of: sample, { readBody($0, .chunked, side: .response) })
         else {
