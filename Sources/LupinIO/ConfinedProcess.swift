@@ -178,6 +178,11 @@ extension Confinement {
         var mask = before
         // Safety: the set is only read.
         unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+        become(words, complain)
+    }
+
+    /// Replaces this process by a program.
+    static func become(_ words: [String], _ complain: (String) -> Void) -> Never {
         // Safety: strdup copies; the list ends with nil, and execvp reads it only.
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
         let result = SystemCall.value { unsafe Int(execvp(words[0], &arguments)) }

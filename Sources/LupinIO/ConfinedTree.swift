@@ -181,7 +181,7 @@ package struct ConfinedTree {
 
     // MARK: Calls
 
-    private static func mountEmpty(_ path: String) throws(ConfinementProblem) {
+    static func mountEmpty(_ path: String) throws(ConfinementProblem) {
         try Confinement.mount("tmpfs", at: path, "tmpfs", Confinement.quiet, "mode=755,size=4m")
     }
 
@@ -228,7 +228,7 @@ package struct ConfinedTree {
     }
 
     /// The bits of its mode that say what it is; nil where there is nothing.
-    private static func kind(_ path: String) -> mode_t? {
+    static func kind(_ path: String) -> mode_t? {
         var facts = stat()
         // Safety: lstat fills the struct it is given.
         return unsafe lstat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil

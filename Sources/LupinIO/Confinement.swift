@@ -39,18 +39,10 @@ package enum Confinement {
     package static func enter(
         isRedirecting: Bool
     ) throws(ConfinementProblem) -> ConfinedSockets {
-        // Asked before: they are nobody's in a new user namespace.
-        let (user, group) = (geteuid(), getegid())
-        let namespaces =
+        try enter(
             CONFINE_NEW_USER | CONFINE_NEW_MOUNTS | CONFINE_NEW_IPC
-            | CONFINE_NEW_PROCESSES | CONFINE_NEW_NETWORK
-        try attempt("new namespaces") { () throws(SystemError) in
-            try SystemCall.check { confine_unshare(Int32(bitPattern: namespaces)) }
-        }
-        try write("\(user) \(user) 1", to: "/proc/self/uid_map")
-        // The kernel wants this before a group is mapped: a group can't be left to gain rights.
-        try write("deny", to: "/proc/self/setgroups")
-        try write("\(group) \(group) 1", to: "/proc/self/gid_map")
+                | CONFINE_NEW_PROCESSES | CONFINE_NEW_NETWORK
+        )
         try attempt("the loopback interface") { () throws(SystemError) in
             try SystemCall.check { confine_raise_loopback() }
         }
@@ -59,6 +51,19 @@ package enum Confinement {
         } catch {
             throw ConfinementProblem(step: "lupin's sockets", cause: error)
         }
+    }
+
+    /// Enters new namespaces, among them one of users, as the same user.
+    static func enter(_ namespaces: UInt32) throws(ConfinementProblem) {
+        // Asked before: they are nobody's in a new user namespace.
+        let (user, group) = (geteuid(), getegid())
+        try attempt("new namespaces") { () throws(SystemError) in
+            try SystemCall.check { confine_unshare(Int32(bitPattern: namespaces)) }
+        }
+        try write("\(user) \(user) 1", to: "/proc/self/uid_map")
+        // The kernel wants this before a group is mapped: a group can't be left to gain rights.
+        try write("deny", to: "/proc/self/setgroups")
+        try write("\(group) \(group) 1", to: "/proc/self/gid_map")
     }
 
     static func attempt(

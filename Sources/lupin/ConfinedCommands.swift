@@ -12,8 +12,8 @@ struct ConfinedCommands {
         self.environment = environment
     }
 
-    /// The configuration with commands that run in the root folder, by their whole paths, with a
-    /// search path and variables that lead to nothing that the confined command may write.
+    /// The configuration with commands that run in the root folder, by their whole paths, and see
+    /// nothing of what the confined command may write; search path and variables lead elsewhere.
     /// - Throws: When a program, or a file among its arguments, lies there.
     func isolated(_ configuration: Configuration) throws(ConfinedRefusal) -> Configuration {
         var copy = configuration
@@ -27,6 +27,13 @@ struct ConfinedCommands {
     private func isolated(_ source: CommandSource) throws(ConfinedRefusal) -> CommandSource {
         var source = source
         let path = searchPath
+        // They were meant from here, and the program runs in the root folder.
+        let here = ProcessOwner.directory
+        source.arguments = source.arguments.map { word in
+            guard word.contains("/"), !word.hasPrefix("/"), PublicFile.exists("\(here)/\(word)")
+            else { return word }
+            return "\(here)/\(word)"
+        }
         if let name = source.arguments.first, !name.contains("/") {
             guard let program = ProgramSearch(path: path).find(name) else {
                 throw ConfinedRefusal(
@@ -36,7 +43,6 @@ struct ConfinedCommands {
             }
             source.arguments[0] = program
         }
-        // Relative ones lead nowhere from the root folder.
         let values = source.arguments.map { $0.split(separator: "=").last.map(String.init) ?? "" }
         for word in source.arguments + values where word.hasPrefix("/") && plan.isWritable(word) {
             throw ConfinedRefusal(
@@ -53,6 +59,7 @@ struct ConfinedCommands {
             source.variables.append(.init(name: "PATH", value: SecretText(path)))
         }
         source.folder = "/"
+        source.unseen = plan.view.writablePlaces
         return source
     }
 

@@ -30,6 +30,7 @@ struct Lupin: ParsableCommand {
             ExplainCommand.self, PrintCurlCommand.self, LogCommand.self, InspectCommand.self,
             ArchiveCommand.self, CacheCommand.self, SettingsCommand.self, VersionCommand.self,
             HelpCommand.self, ManCommand.self, ConfinedCommand.self,
+            ApartCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )
@@ -37,8 +38,9 @@ struct Lupin: ParsableCommand {
     /// As the argument parser would do it, but whatever it says about words and files of others
     /// goes through the writers for terminals.
     static func main() {
-        // A process that knows no secret maps users in its own /proc, which is root's afterwards.
-        if CommandLine.arguments.dropFirst().first != ConfinedCommand.name {
+        // A process that maps users does it in its own /proc, which would be root's then.
+        let mapping = [ConfinedCommand.name, ApartProcess.commandName]
+        if !mapping.contains(CommandLine.arguments.dropFirst().first ?? "") {
             ProcessSecrecy.begin()
         }
         do {

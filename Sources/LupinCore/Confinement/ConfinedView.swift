@@ -92,6 +92,12 @@ package struct ConfinedView: Sendable, Equatable {
         return nil
     }
 
+    /// Where the command writes what stays, without what lies in such a place.
+    package var writablePlaces: [String] {
+        places.filter { $0.mark == .writable && !isWritable(PlacePath.parent(of: $0.path)) }
+            .map(\.path)
+    }
+
     /// Whether the command could put another file there.
     package func isWritable(_ path: String) -> Bool { mark(of: path) == .writable }
 

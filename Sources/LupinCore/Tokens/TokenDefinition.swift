@@ -78,6 +78,8 @@ package struct CommandSource: Sendable, Equatable {
     package var variables: [Variable] = []
     /// Where it runs; nil for lupin's working folder.
     package var folder: String?
+    /// Absolute paths that it must not see: a confined command may write there.
+    package var unseen: [String] = []
 
     /// A variable whose value may be a secret.
     package struct Variable: Sendable, Equatable {

@@ -146,7 +146,7 @@ final class TokenRefresh {
             environment[variable.name] = try variable.value.text(SecretFiles.content)
         }
         let command = SecretCommand(
-            source.arguments,
+            ApartProcess.words(source.arguments, without: source.unseen),
             environment: environment,
             in: source.folder,
             timeLimit: source.timeout,

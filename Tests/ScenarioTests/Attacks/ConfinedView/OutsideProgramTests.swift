@@ -75,6 +75,58 @@ struct OutsideProgramTests {
         #expect(String(decoding: said, as: UTF8.self) == "/\n/usr/bin:/bin /\n")
     }
 
+    @Test func `a token command beside its rules runs wherever they are named from`() throws {
+        let place = try Place(
+            """
+            tokens: {t: {command: [./tok.sh]}}
+            access: {deny_targets: []}
+            rules: [{match: "http://127.0.0.1:9", request: [{auth: t}]}]
+            """
+        )
+        let file = "\(place.path)/tok.sh"
+        let script = "#!/bin/sh\necho run >\(place.path)/said; echo x\n"
+        try WholeFile.write(Array(script.utf8), to: file, isExecutable: true)
+        let result = try Lupin.run(
+            ["exec", "--confine", "--rules", "../rules.yaml", "--log", "/dev/null", "--"]
+                + ["curl", "-s", "--noproxy", "", "http://127.0.0.1:9/"],
+            environment: ["HOME": "\(place.path)/own", "PATH": "/usr/bin:/bin", "TMPDIR": "/tmp"],
+            in: place.work
+        )
+        #expect(PublicFile.exists("\(place.path)/said"), "\(result.output) \(result.errors)")
+    }
+
+    /// Whoever names it: a shell, an option, a variable, a script or the first line of one.
+    @Test(arguments: [
+        "[sh, -c, '. WORK/tok']", "[make, -s, '-CWORK', -f, tok]", "[ROOT/wrap]", "[ROOT/shebang]",
+        "[bash, -c, ':'], env: {BASH_ENV: WORK/tok}", "[sh, -c, 'cat WORK/link']",
+    ])
+    func `a token command sees nothing of what the command writes`(command: String) throws {
+        let place = try Place("")
+        let rules = """
+            lupin: 1
+            tokens: {t: {command: \(command)}}
+            access: {deny_targets: []}
+            rules: [{match: "http://127.0.0.1:9", request: [{auth: t}]}]
+            """
+            .replacing("WORK", with: place.work).replacing("ROOT", with: place.path)
+        try WholeFile.write(Array(rules.utf8), to: "\(place.path)/rules.yaml")
+        let first = "#!\(place.work)/tok\n"
+        for (name, text) in [("wrap", "#!/bin/sh\n\(place.work)/tok\n"), ("shebang", first)] {
+            let file = "\(place.path)/\(name)"
+            try WholeFile.write(Array(text.utf8), to: file, isExecutable: true)
+        }
+        let script = """
+            printf '#!/bin/sh\\necho run >\(place.path)/escaped\\necho x\\n' >tok; chmod +x tok
+            ln -s \(place.path)/own/.ssh/id link
+            curl -s --noproxy '' http://127.0.0.1:9/
+            """
+        let result = try place.confined(script)
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(result.output.contains("credential"), "\(result.output)")
+        #expect(!PublicFile.exists("\(place.path)/escaped"))
+        #expect(!result.errors.contains("can't be confined"), "\(result.errors)")
+    }
+
     @Test(arguments: ["folder: WORK/mock", "file: WORK/mock/id", "folder: WORK/mock/deeper"])
     func `a link that an earlier command left is not served by`(content: String) throws {
         let place = try Place("rules: [{match: a.test, respond: {\(content)}}]")

@@ -1,0 +1,53 @@
+// A program outside of a confinement, which doesn't see what the confined command can change.
+import CLinux
+import Glibc
+
+/// How lupin runs a token command beside a confined one: with the places covered to which that may
+/// write, so that no script, library or setting in them is ever taken, whoever names it.
+package enum ApartProcess {
+    /// The command of lupin that does it; not for people.
+    package static let commandName = "apart"
+
+    /// The words that run a program without these places.
+    package static func words(_ words: [String], without places: [String]) -> [String] {
+        if places.isEmpty { return words }
+        let options = places.flatMap { ["--without", $0] }
+        return ["/proc/self/exe", commandName] + options + ["--"] + words
+    }
+
+    /// Becomes a program that finds nothing in these places, and can't write there.
+    ///
+    /// - Parameters:
+    ///   - words: The program and its arguments.
+    ///   - places: Absolute paths without links. What is missing is skipped.
+    ///   - complain: Prints why it can't be run; the exit code is 126 or 127 then.
+    package static func run(
+        _ words: [String],
+        without places: [String],
+        complain: (String) -> Void
+    ) -> Never {
+        do throws(ConfinementProblem) {
+            try Confinement.enter(CONFINE_NEW_USER | CONFINE_NEW_MOUNTS)
+            let flags = CONFINE_RECURSIVE | CONFINE_PRIVATE
+            try Confinement.mount("none", at: "/", nil, flags)
+            for place in places { try cover(place) }
+        } catch {
+            complain(error.message)
+            exit(126)
+        }
+        Confinement.become(words) { problem in
+            complain(
+                "\(problem); beside a confined command nothing is seen of "
+                    + places.joined(separator: ", ")
+            )
+        }
+    }
+
+    private static func cover(_ place: String) throws(ConfinementProblem) {
+        guard let kind = ConfinedTree.kind(place) else { return }
+        guard kind == S_IFDIR else { return try Confinement.bind("/dev/null", at: place) }
+        try ConfinedTree.mountEmpty(place)
+        let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
+        try Confinement.mount("none", at: place, nil, flags | Confinement.quiet)
+    }
+}
