@@ -303,6 +303,15 @@ extension FieldSection {
         }
         return codings
     }
+
+    /// Whether the content may be in a coding that lupin knows nothing of.
+    package var hasUnknownCoding: Bool {
+        var isUnknown = false
+        forEachMember(of: .contentEncoding) { member in
+            if DecodableCoding.isUnknown(String(copying: member)) { isUnknown = true }
+        }
+        return isUnknown
+    }
 }
 
 // MARK: Statuses

@@ -49,6 +49,17 @@ package enum DecodableCoding: Sendable, Hashable, CaseIterable {
         "sdch", "peerdist", "xpress",
     ]
 
+    /// Whether a word is neither a coding in use nor one that servers write for none: the content
+    /// may be anything.
+    package static func isUnknown(_ token: String) -> Bool {
+        !isCoding(token) && !meaningless.contains(token.lowercased())
+    }
+
+    private static let meaningless: Set<String> = [
+        "", "identity", "none", "null", "utf-8", "utf8", "us-ascii", "iso-8859-1", "binary",
+        "7bit", "8bit", "text", "plain", "aws-chunked", "chunked",
+    ]
+
     /// The coding's name in fields.
     package var token: String {
         switch self {

@@ -130,7 +130,10 @@ package final class Plan: Sendable {
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         (standIns, standInPlaces) = Self.standIns(of: acting)
-        (scrubs, scrubsForStandIns) = Self.scrubbing(acting, set.mayExchange(standIns))
+        (scrubs, scrubsForStandIns) = Self.scrubbing(
+            acting,
+            set.haveStandIn(standIns + namedTokens)
+        )
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         crossSite = acting.last { $0.crossSite != nil }?.crossSite ?? .none
@@ -185,9 +188,9 @@ package final class Plan: Sendable {
     }
 
     /// Whether responses are scrubbed, and whether that is only for stand-ins.
-    private static func scrubbing(_ rules: [Rule], _ mayExchange: Bool) -> (Bool, Bool) {
+    private static func scrubbing(_ rules: [Rule], _ haveStandIn: Bool) -> (Bool, Bool) {
         if let written = rules.last(where: { $0.scrub != nil })?.scrub { return (written, false) }
-        return (mayExchange, mayExchange)
+        return (haveStandIn, haveStandIn)
     }
 
     private static func standIns(

@@ -6,8 +6,8 @@
 /// wins, and `stop: true` ends matching.
 package struct RuleSet: Sendable {
     package let rules: [Rule]
-    /// The tokens that have a stand-in in this run: responses to requests that may exchange one are
-    /// scrubbed, unless a rule says otherwise.
+    /// The tokens that have a stand-in in this run: responses to requests that may have such a
+    /// credential are scrubbed, unless a rule says otherwise.
     package var standInTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
@@ -40,8 +40,8 @@ package struct RuleSet: Sendable {
 
     package var isEmpty: Bool { rules.isEmpty }
 
-    /// Whether one of `tokens` has a stand-in that may become the credential.
-    func mayExchange(_ tokens: [String]) -> Bool { tokens.contains(where: standInTokens.contains) }
+    /// Whether one of `tokens` has a stand-in, so that the command must not see the credential.
+    func haveStandIn(_ tokens: [String]) -> Bool { tokens.contains(where: standInTokens.contains) }
 
     /// The rules that match `subject`, in file order.
     package func matching(_ subject: MatchSubject) -> [Int] {

@@ -20,8 +20,8 @@ extension Exchange {
             response.head = head
             return obtained
         }
-        let codings = head.fields.contentCodings
-        guard let chain = CodingChain(codings) else {
+        guard !head.fields.hasUnknownCoding, let chain = CodingChain(head.fields.contentCodings)
+        else {
             throw LupinError(
                 .httpResponseContentCoding,
                 host: record.origin?.host.text,
@@ -52,16 +52,14 @@ extension Exchange {
         head.mask(with: SecretMask(secrets))
     }
 
-    /// Refuses another protocol for a request in which a stand-in became the credential: its
-    /// messages can't be masked.
+    /// Refuses another protocol for a request that had a credential: its messages can't be masked.
     private func refuseSwitch(_ status: UInt16) throws(LupinError) {
-        guard status == 101, authentication?.exchanged.secrets.isEmpty == false else { return }
+        guard status == 101, authentication?.hasPresented == true else { return }
         throw LupinError(
             .httpUpgradeFailed,
             host: record.origin?.host.text,
-            detail: "A stand-in became the credential in this request, and lupin can't mask "
-                + "credentials in what follows the switch of protocols; scrub: false in a rule "
-                + "allows it."
+            detail: "lupin put a credential into this request, and can't mask it in what follows "
+                + "the switch of protocols; scrub: false in a rule allows it."
         )
     }
 }

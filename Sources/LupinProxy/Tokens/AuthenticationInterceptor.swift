@@ -404,6 +404,9 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     func note(presented credential: Credential) { presented.formUnion(credential.secrets) }
 
+    /// Whether a credential was sent, attached or exchanged for a stand-in.
+    var hasPresented: Bool { !presented.isEmpty || !exchanged.secrets.isEmpty }
+
     /// All texts that reveal credentials of the plan's tokens: those that were sent, and those of
     /// now, which a response may tell of.
     var secrets: [String] {

@@ -98,7 +98,8 @@ struct EchoedCredentialTests {
     }
 
     @Test(arguments: [
-        "exi", "gzip, exi", "compress", "lz4",
+        "exi", "gzip, exi", "compress", "lz4", "gzip;q=1", "zlib", "\"gzip\"", "*", "gzip gzip",
+        "x-x-gzip, none",
     ])
     func `what lupin can't look into is refused`(codings: String) async throws {
         try await StandInTests.run(Self.rule) { proxy, origin in
@@ -115,12 +116,21 @@ struct EchoedCredentialTests {
         }
     }
 
-    @Test func `another protocol is refused where a stand-in became the credential`() async throws {
-        try await StandInTests.run(Self.rule) { proxy, origin in
+    /// By its stand-in, without it, and in a field of the rule's own.
+    @Test(arguments: [
+        ("stand_ins: [github]", standIn), ("request: [{auth: github}]", standIn),
+        ("request: [{auth: github}]", "none"),
+        ("request: [{set: {X-Key: '${token:github}'}}]", "none"),
+    ])
+    func `another protocol is refused where a credential went out`(
+        keys: String,
+        sent: String
+    ) async throws {
+        try await StandInTests.run("rules: [{match: {host: a.test}, \(keys)}]") { proxy, origin in
             let client = try proxy.client()
             let url = "http://\(origin.authority("a.test"))/"
             let upgrade = ["Connection: Upgrade", "Upgrade: echo"]
-            try client.send("GET", url, upgrade + ["X: \(Self.standIn)"])
+            try client.send("GET", url, upgrade + ["X: \(sent)"])
             let connection = try origin.accept()
             try connection.request()
             let fields = "Connection: Upgrade\r\nUpgrade: echo\r\n"
@@ -128,6 +138,19 @@ struct EchoedCredentialTests {
             let response = try client.response()
             #expect(response.status == 502)
             #expect(response.bodyText.contains("scrub: false"))
+            #expect(!Self.isShown(in: client.stream.receivedText))
+        }
+    }
+
+    @Test func `a credential in a field of the rule's own is masked, too`() async throws {
+        let keys = "request: [{set: {X-Key: 'key=${token:github}'}}]"
+        try await StandInTests.run("rules: [{match: {host: a.test}, \(keys)}]") { proxy, origin in
+            let client = try proxy.client()
+            try client.send("GET", "http://\(origin.authority("a.test"))/", [])
+            let connection = try origin.accept()
+            #expect(try connection.request()["X-Key"] == "key=\(Self.secret)")
+            try connection.send(Self.reply("X-Echo: \(Self.secret)"))
+            #expect(try client.response().status == 200)
             #expect(!Self.isShown(in: client.stream.receivedText))
         }
     }
