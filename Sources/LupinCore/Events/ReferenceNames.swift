@@ -73,5 +73,5 @@ enum ReferenceNames {
 }
 
 extension UInt8 {
-    fileprivate var isLetterOrDigit: Bool { isASCIIDigit || asciiLowercased &- 0x61 < 26 }
+    var isLetterOrDigit: Bool { isASCIIDigit || asciiLowercased &- 0x61 < 26 }
 }

@@ -24,18 +24,18 @@ extension FieldSection {
 }
 
 extension FieldSection {
-    /// Removes the members called `name` from a list of items (RFC 9651 §3.1), whatever their
-    /// parameters are, and a line without any other member as a whole.
-    mutating func removeMembers(called name: String, ofLine index: Int) {
+    /// Removes members from a list of items (RFC 9651 §3.1) by their names in lower case, whatever
+    /// their parameters are, and a line without any other member as a whole.
+    mutating func removeMembers(ofLine index: Int, where isCalled: (String) -> Bool) {
         var kept: [[UInt8]] = []
         var isChanged = false
         let value = [UInt8](storage[lines[index].value.range])
         value.span.forEachMember(mayQuote: true) { member in
             let text = String(copying: member)
             let item = text.prefix { $0 != ";" }.filter { $0 != "\"" && $0 != " " && $0 != "\t" }
-            let isCalled = item.lowercased() == name
-            isChanged = isChanged || isCalled
-            if !isCalled { kept.append([UInt8](copying: member)) }
+            let isOut = isCalled(item.lowercased())
+            isChanged = isChanged || isOut
+            if !isOut { kept.append([UInt8](copying: member)) }
         }
         guard isChanged else { return }
         if kept.isEmpty {

@@ -50,7 +50,8 @@ package enum HopByHop {
     }
 
     /// Removes what would pass for lupin's own words, in heads and trailers of others: `Lupin-…`
-    /// fields, and the members called `lupin` of Proxy-Status and Cache-Status.
+    /// fields in any spelling, and the members called `lupin` or `lupin-…` of Proxy-Status and
+    /// Cache-Status.
     ///
     /// Those of another lupin on the way are removed as well: nothing tells them from an origin's.
     /// They are not only marked, since records show marked lines, too.
@@ -59,11 +60,13 @@ package enum HopByHop {
         for i in fields.lines.indices.reversed() {
             let line = fields.lines[i]
             let name = fields.text(line.name).lowercased()
-            // Programs behind a gateway interface (CGI) get both characters as one.
-            if name.hasPrefix("lupin-") || name.hasPrefix("lupin_") {
+            // Programs behind a gateway interface (CGI) get all but letters and digits as one
+            // character.
+            let rest = name.dropFirst(5).utf8.first.map { !$0.isLetterOrDigit } ?? true
+            if name.hasPrefix("lupin"), rest {
                 fields.lines.remove(at: i)
             } else if line.known == .proxyStatus || name == "cache-status" {
-                fields.removeMembers(called: "lupin", ofLine: i)
+                fields.removeMembers(ofLine: i) { $0 == "lupin" || $0.hasPrefix("lupin-") }
             }
         }
     }
