@@ -228,9 +228,18 @@ final class WorkerResources {
     ) -> [UInt8] {
         _ = redactor
         tally.note(record, rule: rule, firstByte: firstByte)
+        if record.outcome == .denied { noteRefusal(record) }
         let line = sink.record(record, returnsLine: returnsLine)
         flushSoon()
         return line
+    }
+
+    /// Notes what was refused to a confined command, which is told at its end.
+    private func noteRefusal(_ record: borrowing ExchangeRecord) {
+        guard let redirected = shared.redirected, let origin = record.origin else { return }
+        let target = "\(origin.host.text):\(origin.port)"
+        let reason = record.error.map { ": \($0.detail)" } ?? ""
+        redirected.note(.refused, record.client.program, target + reason)
     }
 
     /// Hands an exchange that has ended to the exporter.

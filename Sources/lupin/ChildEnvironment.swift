@@ -20,15 +20,28 @@ struct ChildEnvironment {
 
         /// The names of this machine that tools reach without lupin.
         fileprivate var ownNames: [String] {
-            let rules: RuleSet
-            switch self {
-            case .usual(let all), .machine(let all): rules = all
-            case .none: return []
-            }
+            guard let rules else { return [] }
             return Self.machine.filter { name in
-                // A rule for localhost shows that such requests must go through lupin.
+                // A rule for localhost shows that such requests must go through lupin; an entry
+                // for it means all names below, too.
                 Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
+                    && !(name == "localhost" && names { $0.hasSuffix(".localhost") })
             }
+        }
+
+        /// Whether rules name an address that a pattern for all of this machine would cover.
+        fileprivate var namesLoopback: Bool { names { $0.hasPrefix("127.") } }
+
+        private var rules: RuleSet? {
+            switch self {
+            case .usual(let rules), .machine(let rules): rules
+            case .none: nil
+            }
+        }
+
+        private func names(_ isMeant: (String) -> Bool) -> Bool {
+            let matches = rules?.rules.flatMap(\.matches) ?? []
+            return matches.contains { $0.hosts?.contains { isMeant($0.source) } ?? false }
         }
     }
 
@@ -105,6 +118,7 @@ struct ChildEnvironment {
         let machine = ["localhost": "localhost", "127.0.0.1": "127.*", "::1": "[::1]"]
         let others = exceptions.filter { machine[$0] == nil }
         let own = without.ownNames.compactMap { machine[$0] }
+            .filter { !($0 == "127.*" && without.namesLoopback) }
         // To any list that isn't empty Java adds all three; a rule names one that is missing.
         var hosts = others.isEmpty && own.count < machine.count ? [] : own
         for entry in others {

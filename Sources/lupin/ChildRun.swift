@@ -54,7 +54,10 @@ struct ChildRun: Sendable {
         self.configuration = configuration
         self.listeners = listeners
         self.exceptions = exceptions
-        self.environment = environment
+        self.environment = EarlierVariables.removed(
+            from: environment,
+            folder: UserFolder.state(environment).map { "\($0)/lupin/trust" }
+        )
         self.before = before
         made = StandIns(
             for: configuration.settings.exec.variables.map(\.token),

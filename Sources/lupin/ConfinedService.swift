@@ -75,6 +75,7 @@ final class ConfinedService {
         await proxy.stop()
         let end = redirected.addresses.isEmpty ? "could not connect" : "were led to lupin"
         tell(.past, "these ignored the proxy variables, and \(end)")
+        tell(.refused, "refused by the rules")
         tell(
             .missing,
             "these looked for servers that run outside: a rule that names the host leads programs "
@@ -87,7 +88,9 @@ final class ConfinedService {
         guard !seen.pairs.isEmpty else { return }
         StandardError.print("lupin: \(sentence):")
         for pair in seen.pairs {
-            StandardError.print("  \(LogText.plain(pair.program)) to \(LogText.plain(pair.target))")
+            let program = pair.program ?? (kind == .refused ? nil : "a program")
+            let start = program.map { "\(LogText.plain($0)) to " } ?? ""
+            StandardError.print("  \(start)\(LogText.plain(pair.target))")
         }
         if seen.others > 0 { StandardError.print("  and \(seen.others) more connections") }
     }

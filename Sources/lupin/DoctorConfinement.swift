@@ -50,7 +50,7 @@ enum DoctorConfinement {
         }
         if there.isEmpty { return nil }
         let names = there.map { "~/\($0.0) (\($0.1))" }.joined(separator: ", ")
-        return "absent inside, unless --show PATH gives it: \(names)"
+        return "absent inside, should it have looked for one: \(names); --show PATH gives it"
     }
 
     /// The setting of the kernel that stands in the way.

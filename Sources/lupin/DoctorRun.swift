@@ -32,6 +32,8 @@ struct DoctorRun: Sendable {
         let proxy: ProxyAddress
         let files: BundleFiles
         let folder: String
+        /// Where the tools run: an empty folder, since Python and Node.js take modules from theirs.
+        var place: String { "\(folder)/empty" }
     }
 
     /// Tests the tools; returns 1 when one has failed.
@@ -78,6 +80,7 @@ struct DoctorRun: Sendable {
             files: files,
             folder: folder.path
         )
+        try WholeFile.makeDirectories(surroundings.place)
         let report: Result<DoctorReport, any Error>
         do {
             report = .success(
@@ -163,6 +166,7 @@ struct DoctorRun: Sendable {
         let lines = environment.map { "\($0.key)=\($0.value)" }
         var launch = ChildLaunch(program, probe.version, environment: lines)
         launch.outputFile = output
+        launch.folder = surroundings.place
         guard try await end(of: launch, within: Self.versionPatience, signals) == 0 else {
             return nil
         }
@@ -214,6 +218,7 @@ struct DoctorRun: Sendable {
         )
         let output = "\(surroundings.folder)/output"
         launch.outputFile = output
+        launch.folder = surroundings.place
         let code = try await end(of: launch, within: probe.patience, signals)
         let said = text(of: output)
         if code == 0, probe.expected.isEmpty || said.contains(probe.expected) { return .ok }

@@ -133,10 +133,11 @@ enum NodeProxy {
               connect(options, callback) {
                 openTunnel(options.hostname, options.port || 443, (error, tunnel) => {
                   if (error) return callback(error);
-                  const name = options.servername
-                    || (require('net').isIP(options.hostname) ? '' : options.hostname);
+                  const host = options.hostname.replace(/^\[|\]$/g, '');
+                  const name = options.servername || (require('net').isIP(host) ? '' : host);
+                  // Without a server name the certificate must be the host's.
                   const socket = tls.connect({
-                    socket: tunnel, servername: name, ALPNProtocols: ['http/1.1'],
+                    socket: tunnel, host, servername: name, ALPNProtocols: ['http/1.1'],
                   });
                   socket.once('secureConnect', () => callback(null, socket));
                   socket.once('error', callback);

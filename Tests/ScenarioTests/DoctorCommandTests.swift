@@ -50,6 +50,12 @@ struct DoctorCommandTests {
         #expect(result.leftovers == [])
     }
 
+    /// Python and Node.js take modules from where they run.
+    @Test func `tools run in an empty folder`() throws {
+        let empty = "[ \"$(/bin/ls -A)\" ] && exit 1\n\(good)"
+        #expect(try run(["curl": empty], ["curl"]).code == 0)
+    }
+
     @Test func `a tool that fails is told with its last words and what to do`() throws {
         let bad =
             "[ \"$1\" = --version ] && echo 1.2 && exit; echo no; echo no such host >&2; exit 6"

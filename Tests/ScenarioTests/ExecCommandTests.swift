@@ -139,6 +139,24 @@ struct ExecCommandTests {
         #expect(try Home().run(words).output == "--rules|-x|--|--help|")
     }
 
+    @Test func `options of an earlier lupin give way, and the user's stay`() throws {
+        let home = try Home()
+        let trust = "\(home.folder.path)/.local/state/lupin/trust"
+        home.environment["NODE_OPTIONS"] =
+            "--enable-source-maps --require=/gone/node-proxy.cjs --title=a"
+        home.environment["JAVA_TOOL_OPTIONS"] =
+            "-Xmx1g -Dhttp.proxyHost=1.2.3.4 -Dhttp.proxyPort=1 -Dhttp.nonProxyHosts=\"a b\" "
+            + "-Djavax.net.ssl.trustStoreType=JKS "
+            + "-Djavax.net.ssl.trustStore=\(trust)/trust-1.jks -Da=\"b c\""
+        let told = try home.shell("echo $NODE_OPTIONS; echo $JAVA_TOOL_OPTIONS")
+        let lines = told.split(separator: "\n")
+        try #require(lines.count == 2)
+        #expect(lines[0].hasPrefix("--enable-source-maps --title=a --require="))
+        #expect(!lines[0].contains("/gone/"))
+        #expect(lines[1].hasPrefix("-Xmx1g -Da=\"b c\" -Dhttp.proxyHost=127.0.0.1 "))
+        #expect(!lines[1].contains("1.2.3.4") && !lines[1].contains("trust-1.jks"))
+    }
+
     @Test func `requests go through a proxy that ends with the command`() throws {
         let home = try Home()
         let origin = try PlainListener()
@@ -255,6 +273,22 @@ struct ExecCommandTests {
         home.environment["no_proxy"] = "lab.example"
         let hosts = "=localhost|[::1]|lab.example|*.lab.example "
         #expect(try home.shell("echo $JAVA_TOOL_OPTIONS ").contains(hosts))
+    }
+
+    @Test(arguments: [("app.localhost", "localhost"), ("127.0.0.5", "127.*")])
+    func `a rule for another name of this machine holds for tools`(
+        host: String,
+        entry: String
+    ) throws {
+        let home = try Home(needsAuthority: false)
+        let rule = "{match: \(host), respond: {status: 204}}"
+        _ = try home.folder.write("config/lupin/lupin.yaml", "lupin: 1\nrules: [\(rule)]\n")
+        home.environment["no_proxy"] = "lab.example"
+        let told = try home.shell("echo $no_proxy; echo $JAVA_TOOL_OPTIONS ")
+        let lines = told.split(separator: "\n")
+        #expect(lines[0].contains("localhost") == (entry != "localhost"))
+        let hosts = try #require(lines[1].split(separator: "nonProxyHosts=").last)
+        #expect(!hosts.split { "| ".contains($0) }.contains(entry[...]), "\(hosts)")
     }
 
     @Test func `without an authority nothing about certificates changes`() throws {

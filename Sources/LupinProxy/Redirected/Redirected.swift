@@ -17,10 +17,13 @@ package final class Redirected: Sendable {
             case past
             /// Looked for a server of this machine on the command's own loopback interface.
             case missing
+            /// Was refused by a rule or a list; the target is followed by the reason.
+            case refused
         }
 
         package struct Pair: Sendable, Hashable {
-            package let program: String
+            /// nil where nobody asked for it.
+            package let program: String?
             package let target: String
         }
 
@@ -51,7 +54,7 @@ package final class Redirected: Sendable {
 
     /// Notes which program connected, and where to.
     package func note(_ kind: Sightings.Kind, _ program: String?, _ target: String) {
-        let pair = Sightings.Pair(program: program ?? "a program", target: target)
+        let pair = Sightings.Pair(program: program, target: target)
         sightings.withLock { $0[kind, default: Sightings()].note(pair) }
     }
 
