@@ -136,6 +136,12 @@ package enum FileAccess {
     /// As many as the kernel follows.
     private static let linksMax = 40
 
+    /// A path that means the same in every working directory.
+    static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        return path == "." ? workingDirectory : "\(workingDirectory)/\(path)"
+    }
+
     private static var workingDirectory: String {
         // Safety: without a buffer of ours the call allocates one, which is freed once it is read.
         guard let path = unsafe getcwd(nil, 0) else { return "/" }

@@ -50,7 +50,8 @@ package enum RulesFile {
         var surroundings = Surroundings(
             environment: environment,
             home: home ?? FileAccess.home(environment),
-            directory: directory(of: path),
+            // Whole, since a reload names the file in another way than the user.
+            directory: FileAccess.absolute(directory(of: path)),
             standings: FileAccess.openWay(to: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )

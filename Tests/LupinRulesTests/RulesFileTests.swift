@@ -40,6 +40,17 @@ struct RulesFileTests {
         #expect(path == found)
     }
 
+    /// A reload names the file by its whole path, and must find the same settings.
+    @Test func `files beside a file named relatively have whole paths`() throws {
+        let text = "lupin: 1\ncapture: {path: ./kept}\ncache: {store: {path: store}}\n"
+        for path in ["a.yaml", "below/a.yaml"] {
+            let result = RulesFile.load(path: path, text: Array(text.utf8), environment: [:])
+            let settings = try #require(result.configuration).settings
+            #expect(settings.capture.path?.hasPrefix("/") == true)
+            #expect(settings.cacheStore.path?.hasPrefix("/") == true)
+        }
+    }
+
     @Test func `a file that is not there is an error about the file`() {
         let result = RulesFile.load(path: "/nowhere/a.yaml", environment: [:])
         #expect(result.configuration == nil)
