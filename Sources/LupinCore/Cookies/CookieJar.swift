@@ -2,9 +2,10 @@
 
 /// The cookies of many hosts (RFC 6265 §5.3 and §5.4).
 ///
-/// The jar is host-scoped: it has no list of public suffixes. A Domain attribute is accepted only
-/// if it is the host itself, and the cookie is host-only then too; with any other Domain, including
-/// one for an address, the cookie is ignored. So a cookie is sent only to the host that set it.
+/// The jar is host-scoped: it has no list of public suffixes. A Domain attribute is accepted if it
+/// is the host itself or a name above it, and the cookie is host-only nevertheless; with any other
+/// Domain, including one for an address, it is ignored. So a cookie is sent only to the host that
+/// set it.
 /// Ports and schemes share their cookies, as the RFC requires, but Secure ones are sent only over
 /// https and to loopback.
 ///
@@ -72,6 +73,16 @@ package struct CookieJar: Sendable {
         return problems
     }
 
+    /// Whether a Domain is the host's own, or of two labels or more above it.
+    private static func holds(_ domain: String, for host: Host) -> Bool {
+        guard let domain = Host(domain) else { return false }
+        if domain == host { return true }
+        guard host.address == nil, domain.address == nil, domain.text.contains(".") else {
+            return false
+        }
+        return host.text.hasSuffix(".\(domain.text)")
+    }
+
     /// Stores a cookie, or, if it has expired already, removes the one that it replaces.
     @discardableResult
     package mutating func store(
@@ -81,7 +92,9 @@ package struct CookieJar: Sendable {
         now: Int64
     ) -> Outcome {
         let host = origin.host
-        if let domain = setCookie.domain, Host(domain) != host { return .ignored(.foreignDomain) }
+        if let domain = setCookie.domain, !Self.holds(domain, for: host) {
+            return .ignored(.foreignDomain)
+        }
         let cookie = Cookie(
             name: setCookie.name,
             value: setCookie.value,

@@ -40,7 +40,9 @@ struct CookieJarTests {
         arguments: [
             ("a=b; Domain=www.example.com", "https://www.example.com/", .stored),
             ("a=b; Domain=.WWW.Example.COM", "https://www.example.com/", .stored),
-            ("a=b; Domain=example.com", "https://www.example.com/", .ignored(.foreignDomain)),
+            ("a=b; Domain=example.com", "https://www.example.com/", .stored),
+            ("a=b; Domain=.Example.com", "https://a.www.example.com/", .stored),
+            ("a=b; Domain=ample.com", "https://www.example.com/", .ignored(.foreignDomain)),
             ("a=b; Domain=com", "https://www.example.com/", .ignored(.foreignDomain)),
             ("a=b; Domain=www.example.com", "https://example.com/", .ignored(.foreignDomain)),
             ("a=b; Domain=a b", "https://example.com/", .ignored(.foreignDomain)),
@@ -49,7 +51,7 @@ struct CookieJarTests {
             ("a=b; Domain=[2001:db8::1]", "https://[2001:db8::1]/", .stored),
         ] as [(String, String, CookieJar.Outcome)]
     )
-    func `a domain counts only if it is the host`(
+    func `a domain is the host or above it, and the cookie is the host's`(
         text: String,
         url: String,
         expected: CookieJar.Outcome
@@ -57,6 +59,7 @@ struct CookieJarTests {
         var jar = CookieJar()
         #expect(try store(text, url, in: &jar) == expected)
         #expect(try field(url, in: &jar) == (expected == .stored ? "a=b" : ""))
+        #expect(try field("https://other.example.com/", in: &jar) == "")
     }
 
     @Test func `a cookie goes to its host alone, on every port and scheme`() throws {
