@@ -67,6 +67,11 @@ extension Exchange {
         if use.selected == nil, use.conditions == nil {
             return try await deliverStoring(use, obtained)
         }
+        // In the background nobody gets an error, and what is stored is better than one.
+        if downstream is NoClient, StaleWindows.isError(head.status) {
+            try await letGo(of: obtained)
+            return land(use, .released)
+        }
         let outcome = StoredResponse.outcome(
             of: head,
             for: use.facts,

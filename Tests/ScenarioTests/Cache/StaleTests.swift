@@ -51,6 +51,21 @@ struct StaleTests {
         }
     }
 
+    @Test func `an error in the background costs no stored response`() async throws {
+        let rules = everywhere("cache: {stale_while_revalidate: 1h}, retry: none")
+        try await ProxyFixture.run(rules) { proxy in
+            let (flaky, origin) = try proxy.flaky(
+                .stale("one"),
+                .answer(503, ["Cache-Control: max-age=600"], "error")
+            )
+            let client = try proxy.client()
+            for _ in 0..<2 { #expect(try client.get(origin.url()).bodyText == "one") }
+            try eventually("the origin was asked in the background") { flaky.asked == 2 }
+            try proxy.settleWell()
+            #expect(try client.get(origin.url()).bodyText == "one")
+        }
+    }
+
     @Test func `an origin that is gone is covered by the policy`() async throws {
         let rules = everywhere("cache: {stale_if_error: 1h}, retry: none")
         try await ProxyFixture.run(rules) { proxy in
