@@ -216,10 +216,14 @@ extension Exchange {
         let codings = heldUpload?.isPlain == true ? [] : request.fields.contentCodings
         let bytesMax = retryPolicy.replayBodyBytes
         let fields = base.queryFields
+        // Whatever the origin makes of an unknown one, it is not what comes without.
+        let unknown =
+            request.fields.hasUnknownCoding ? request.fields.values(of: "Content-Encoding") : []
         queryKey = try await onBodyThread {
             // What can't be decoded is compared as it is.
             let plain = try? WholeBody.decoded(bytes, from: codings, bytesMax: bytesMax)
-            let normal = QueryContent(plain ?? bytes, fields, codings: plain == nil ? codings : [])
+            let left = plain == nil ? codings : unknown
+            let normal = QueryContent(plain ?? bytes, fields, codings: left)
             return MessageDigest.sha256(normal.bytes.span).map { String($0, radix: 16) }
                 .joined(separator: ".")
         }
