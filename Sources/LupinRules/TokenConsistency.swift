@@ -21,7 +21,6 @@ struct TokenConsistency {
                     continue
                 }
                 checkPlainText(token, rule, entry)
-                checkTokenServer(token, rule, entry)
                 checkMove(token, rule, entry, of: rules, &comparisonsLeft)
             }
             if rule.standInPlaces != .fields, named.isEmpty,
@@ -43,19 +42,6 @@ struct TokenConsistency {
         let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear"
         let hint = "write scheme: https in its match, or plain_http: true under the token"
         context.error(.auth, message, at: entry, hint: hint)
-    }
-
-    /// E-OAUTH: the request for the token would itself need the token.
-    private func checkTokenServer(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
-        guard case .oauth2(let source) = token.source, rule.certainlyMatches(source.url) else {
-            return
-        }
-        context.error(
-            .oauth,
-            "the rule \"\(rule.name)\" attaches the token \"\(token.name)\" to requests for itself",
-            at: entry,
-            hint: "exclude it: not: {host: \(source.url.origin.host.text)}"
-        )
     }
 
     /// E-AUTH: a step sends the requests to a host that doesn't get the token: each would be 502.

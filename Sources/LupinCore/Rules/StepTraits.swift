@@ -91,24 +91,6 @@ extension Rule {
                 match.hosts?.allSatisfy { $0.exactHost?.isLoopback ?? false } ?? false
             }
     }
-
-    /// Whether a POST request for `url` certainly matches, by a host without a pattern.
-    package func certainlyMatches(_ url: HTTPURL) -> Bool {
-        matches.contains { match in
-            guard let hosts = match.hosts, hosts.contains(where: { $0.isExactly(url.origin.host) }),
-                match.mayMeet(url.origin), match.not.isEmpty
-            else { return false }
-            if let paths = match.paths {
-                let path = String(url.path.prefix { $0 != "?" })
-                guard paths.contains(where: { $0.matches(path.utf8Span.span) }) else {
-                    return false
-                }
-            }
-            return match.headers.isEmpty && match.query.isEmpty && match.clients == nil
-                && match.programs == nil && match.users == nil
-                && match.methods?.contains(.post) ?? true
-        }
-    }
 }
 
 extension Match {
