@@ -155,7 +155,7 @@ struct SecureParentTests {
             }
             let response = try client.response()
             #expect(response.status == 504)
-            #expect(response["Proxy-Status"]?.contains("connection_timeout") == true)
+            #expect(response["Proxy-Status"]?.contains("http_response_timeout") == true)
         }
     }
 

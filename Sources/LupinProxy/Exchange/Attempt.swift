@@ -481,8 +481,7 @@ final class Attempt {
             return LupinError(
                 .connectionWriteTimeout,
                 host: host,
-                detail:
-                    "The \(hop.parent == nil ? "origin" : "parent proxy") took no more of the request body for timeouts.idle."
+                detail: "The origin took no more of the request body for timeouts.idle."
             )
         }
         return LupinError(

@@ -108,8 +108,8 @@ extension Exchange {
 }
 
 extension Exchange {
-    /// Drops the client's own Proxy-Authorization unless the next way leads through the parent proxy
-    /// that it was for, or the connection has the login already.
+    /// Drops the client's own Proxy-Authorization, unless the next way leads through the parent
+    /// proxy that it was for and the connection does not have the login already.
     private func keepProxyAuthorization(for parent: ParentProxy?, to origin: Origin) {
         guard let login = request.fields.value(of: .proxyAuthorization) else { return }
         if let parent, ConnectionLogin(credentials: login.utf8Span.span) == nil,

@@ -298,13 +298,7 @@ extension Exchange {
             )
             if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
             if slot.loop.now >= deadline {
-                throw LupinError(
-                    .httpResponseTimeout,
-                    host: origin.hostAndPort,
-                    detail: "The parent proxy gave no tunnel within timeouts.connect.",
-                    // No request was sent.
-                    retry: .connect
-                )
+                throw .noTunnelInTime(to: origin)
             }
             _ = try link.requestBody.flush()
         }
@@ -322,6 +316,16 @@ extension LupinError {
             retry: status < 500 ? .never : nil,
             status: 502
         ).blaming(parent.text, status: status)
+    }
+
+    /// A parent proxy did not answer a CONNECT, and so no request was sent.
+    fileprivate static func noTunnelInTime(to origin: Origin) -> LupinError {
+        LupinError(
+            .httpResponseTimeout,
+            host: origin.hostAndPort,
+            detail: "The parent proxy gave no tunnel within timeouts.connect.",
+            retry: .connect
+        )
     }
 
     /// The same error of the TLS with an origin behind a parent proxy, which may have caused it.
