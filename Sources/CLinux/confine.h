@@ -21,6 +21,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 // Declared here, as in linux.h: the headers show them only under _GNU_SOURCE, or define what the
@@ -72,6 +74,22 @@ static inline int confine_copy_tree(const char *_Nonnull place) {
     return (int)syscall(
         428 /* SYS_open_tree */, -100 /* AT_FDCWD */, place,
         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | 0x8000 /* AT_RECURSIVE */);
+}
+
+/// A copy of the mount at a place alone, by which nothing can be changed; mounted nowhere.
+static inline int confine_copy_sealed(const char *_Nonnull place) {
+    int tree = (int)syscall(
+        428 /* SYS_open_tree */, -100 /* AT_FDCWD */, place, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0) return -1;
+    struct mount_attr attributes = {
+        .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+    long result = syscall(
+        SYS_mount_setattr, tree, "", 0x1000 /* AT_EMPTY_PATH */, &attributes, sizeof attributes);
+    if (result == 0) return tree;
+    int error = errno;
+    close(tree);
+    errno = error;
+    return -1;
 }
 
 /// Mounts such a copy, or a new file system, at a place.
@@ -221,15 +239,54 @@ static inline int confine_socket_type(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ? -1 : type;
 }
 
-static inline int confine_connect(int fd, const void *_Nonnull address, socklen_t length) {
-    return connect(fd, (const struct sockaddr *)address, length);
+static inline void confine_interrupt(int number) { (void)number; }
+
+/// Has SIGURG interrupt the calls of threads that don't block it.
+static inline int confine_take_interrupts(void) {
+    struct sigaction action = {.sa_handler = confine_interrupt};
+    return sigaction(SIGURG, &action, NULL);
+}
+
+/// connect(2). A thread that doesn't block SIGURG is interrupted by that in its wait, after a time
+/// and again and again: EINTR; after no time at all the call is as usual.
+static inline int confine_connect(
+    int fd, const void *_Nonnull address, socklen_t length, long nanoseconds) {
+    struct sigevent event = {.sigev_signo = SIGURG, .sigev_notify = 4 /* SIGEV_THREAD_ID */};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    struct itimerspec times = {{0, nanoseconds}, {0, nanoseconds}};
+    int timer = -1;
+    if (nanoseconds == 0) return connect(fd, (const struct sockaddr *)address, length);
+    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) < 0) {
+        errno = EINTR;
+        return -1;
+    }
+    syscall(SYS_timer_settime, timer, 0, &times, NULL);
+    int result = connect(fd, (const struct sockaddr *)address, length);
+    int error = errno;
+    syscall(SYS_timer_delete, timer);
+    errno = error;
+    return result;
 }
 
 /// A descriptor that only names what lies at a path, with `root` as the root of the path and of all
-/// links on the way.
-static inline int confine_name(int root, const char *_Nonnull path) {
-    struct open_how how = {.flags = O_CLOEXEC | 010000000 /* O_PATH */, .resolve = RESOLVE_IN_ROOT};
+/// links on the way; the last link itself with O_NOFOLLOW.
+static inline int confine_name(int root, const char *_Nonnull path, int flags) {
+    struct open_how how = {
+        .flags = (uint64_t)(O_CLOEXEC | 010000000 /* O_PATH */ | flags),
+        .resolve = RESOLVE_IN_ROOT,
+    };
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static inline unsigned confine_major(uint64_t device) { return major(device); }
+
+static inline unsigned confine_minor(uint64_t device) { return minor(device); }
+
+/// Whether two descriptors of this process came of one opening of a file: 0 if so, -1 where the
+/// kernel does not say.
+static inline int confine_compare(int one, int other) {
+    pid_t own = getpid();
+    return (int)syscall(SYS_kcmp, own, own, 0 /* KCMP_FILE */, one, other);
 }
 
 /// Turns the loopback interface on.

@@ -51,8 +51,17 @@ package final class ConnectWatch: Sendable {
     package typealias Note =
         @Sendable (_ event: Event, _ program: String?, _ target: SocketAddress) -> Void
 
-    /// The most calls that are dealt with at a time: one may wait until a listener takes it.
+    /// The most calls that are dealt with at a time.
     private static let callsMax = 64
+    /// How long the kernel may wait during a call at first, and when it is tried again, in
+    /// nanoseconds.
+    private static let patience = (first: 2_000_000, again: 50_000)
+    /// How long a connection is looked at each time, in microseconds: usual ones are soon there.
+    private static let youth: UInt64 = 1_000_000
+
+    /// How many calls that wait are looked at, at a time, for signals and ends: that takes longer
+    /// than to try who is first.
+    private static let looksMax = 8
 
     private let descriptor: Descriptor
     private let sockets: BoundSockets
@@ -64,6 +73,7 @@ package final class ConnectWatch: Sendable {
     /// Held by the thread that takes the next call.
     private let turn = Mutex(())
     private let threads = Mutex<(all: [HelperThread], waiting: Int)>(([], 0))
+    private let waits = Mutex(WaitingCalls())
 
     /// - Parameters:
     ///   - passed: What ``begin(tellingAt:)`` passed.
@@ -80,10 +90,14 @@ package final class ConnectWatch: Sendable {
             BoundSockets(owning: Descriptor(owning: $0))
         }
         (self.given, self.note) = (given, note)
+        _ = confine_take_interrupts()
         start()
     }
 
-    deinit { for thread in threads.withLock({ $0.all }) { thread.abandon() } }
+    deinit {
+        for thread in threads.withLock({ $0.all }) { thread.abandon() }
+        waits.withLock { $0.thread }?.abandon()
+    }
 
     /// Begins to watch this process, and passes what is needed for it through `socket`.
     ///
@@ -119,6 +133,7 @@ package final class ConnectWatch: Sendable {
 
     /// Takes one call after another until the command has ended.
     private func work() {
+        unblockInterrupts()
         while let call = turn.withLock({ _ in next() }) {
             threads.withLock { $0.waiting -= 1 }
             start()
@@ -126,6 +141,15 @@ package final class ConnectWatch: Sendable {
             threads.withLock { $0.waiting += 1 }
         }
         threads.withLock { $0.waiting -= 1 }
+    }
+
+    /// Lets the calls of this thread be interrupted.
+    private func unblockInterrupts() {
+        var set = sigset_t()
+        // Safety: the first calls fill the set, the last one only reads it.
+        unsafe sigemptyset(&set)
+        unsafe sigaddset(&set, SIGURG)
+        unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
     /// Waits for a call; nil at the end of the command.
@@ -147,52 +171,191 @@ package final class ConnectWatch: Sendable {
     // MARK: One call
 
     /// Does what a call asks for, if that is allowed.
-    private func answer(_ call: seccomp_notif) {
-        var error: Int32 = 0
+    private func answer(_ notice: seccomp_notif) {
         do throws(SystemError) {
-            try connect(call)
+            let call = try read(notice)
+            guard let line = try attempt(call) else { return end(notice.id) }
+            try keep(call, in: line)
         } catch let problem {
-            error = problem.code
+            end(notice.id, problem.code)
         }
-        _ = SystemCall.value { Int(confine_answer(descriptor.raw, call.id, error)) }
     }
 
+    private func end(_ id: UInt64, _ error: Int32 = 0) {
+        _ = SystemCall.value { Int(confine_answer(descriptor.raw, id, error)) }
+    }
+
+    private func isWaiting(_ id: UInt64) -> Bool { confine_is_waiting(descriptor.raw, id) == 0 }
+
     // Its arguments are those of connect(2).
-    private func connect(_ call: seccomp_notif) throws(SystemError) {
-        let (number, place, length) = (call.data.args.0, call.data.args.1, call.data.args.2)
-        guard let process = ProcessFiles.process(ofThread: call.pid) else {
+    private func read(_ notice: seccomp_notif) throws(SystemError) -> ConnectCall {
+        let (number, place, length) = (
+            notice.data.args.0, notice.data.args.1, notice.data.args.2
+        )
+        guard let process = ProcessFiles.process(ofThread: notice.pid) else {
             throw SystemError(code: ESRCH)
         }
-        let raw = try SystemCall.check { confine_copy(process, Int32(truncatingIfNeeded: number)) }
+        return ConnectCall(
+            id: notice.id,
+            thread: notice.pid,
+            process: process,
+            number: Int32(truncatingIfNeeded: number),
+            address: try address(in: notice.pid, at: place, UInt32(truncatingIfNeeded: length))
+        )
+    }
+
+    /// Tries what a call asks for. One that waited is judged anew, as the kernel does it.
+    ///
+    /// - Returns: What it waits for; nil if it has its connection.
+    private func attempt(
+        _ call: ConnectCall,
+        again: Bool = false
+    ) throws(SystemError) -> ConnectCall.Line? {
+        let raw = try SystemCall.check { confine_copy(call.process, call.number) }
         let socket = Descriptor(owning: raw)
-        let address = try address(in: call.pid, at: place, UInt32(truncatingIfNeeded: length))
         // Else what was read is another process's.
-        guard confine_is_waiting(descriptor.raw, call.id) == 0 else {
-            throw SystemError(code: ESRCH)
-        }
-        if let path = LocalAddress.path(in: address) {
-            let file = try file(at: path, for: call.pid, of: process)
+        guard isWaiting(call.id) else { throw SystemError(code: ESRCH) }
+        if let path = LocalAddress.path(in: call.address) {
+            let place = CallerPath(thread: call.thread, process: call.process)
+            let file = try place.open(path)
             guard let identity = FileIdentity(file) else { throw SystemError(code: ECONNREFUSED) }
-            guard given.contains(identity) || sockets.contain(file, of: process) else {
+            guard given.contains(identity) || sockets.contain(file, of: call.process) else {
                 // A socket whose program has ended is nobody's: programs remove such ones.
-                let isServed = outside?.contain(file, of: process) ?? false
+                let isServed = outside?.contain(file, of: call.process) ?? false
                 throw SystemError(code: isServed ? EACCES : ECONNREFUSED)
             }
-            try connect(socket, to: LocalAddress.bytes("/proc/self/fd/\(file.raw)"))
-        } else {
-            let target = target(of: socket, address)
-            if let target, !target.isLocal { note(.leaving, program(of: process), target) }
-            do throws(SystemError) {
-                try connect(socket, to: address)
-            } catch {
-                if let target, target.isLocal, Self.isRefused(socket, error),
-                    listeners?.listener(at: target).user != nil
-                {
-                    note(.missing, program(of: process), target)
+            // To look took a while.
+            guard isWaiting(call.id) else { throw SystemError(code: ESRCH) }
+            let name = LocalAddress.bytes("/proc/self/fd/\(file.raw)")
+            let isOver = try connect(socket, to: name, again: again)
+            return isOver ? nil : .file(identity)
+        }
+        if again, !Self.isDecided(socket) { return .own(call.id) }
+        let target = target(of: socket, call.address)
+        if let target, !target.isLocal, !again { note(.leaving, program(of: call.process), target) }
+        do throws(SystemError) {
+            return try connect(socket, to: call.address, again: again) ? nil : .own(call.id)
+        } catch {
+            if let target, target.isLocal, Self.isRefused(socket, error),
+                listeners?.listener(at: target).user != nil
+            {
+                note(.missing, program(of: call.process), target)
+            }
+            throw error
+        }
+    }
+
+    // MARK: Calls that wait
+
+    /// Has a call wait, without a thread.
+    private func keep(_ call: ConnectCall, in line: ConnectCall.Line) throws(SystemError) {
+        let raw = try SystemCall.check { confine_copy(call.process, call.number) }
+        let limit = Self.timeLimit(of: Descriptor(owning: raw))
+        let now = Self.now
+        let until = limit.map { now &+ $0 } ?? .max
+        let isTended = waits.withLock { waits in
+            if waits.thread == nil {
+                waits.thread = try? HelperThread(name: "lupin-waits", capacity: 1)
+            }
+            guard let thread = waits.thread else { return false }
+            if waits.calls.isEmpty { thread.submit { [weak self] in self?.tend() } }
+            waits.calls.append(
+                WaitingCall(call: call, line: line, since: now, until: until)
+            )
+            return true
+        }
+        if !isTended { throw SystemError(code: EAGAIN) }
+    }
+
+    private static var now: UInt64 { SystemCall.monotonicMicroseconds() }
+
+    /// Tries the calls that wait, until there are none.
+    private func tend() {
+        unblockInterrupts()
+        var pause = ConnectPause()
+        var (last, turn): (UInt64, Int) = (0, 0)
+        while true {
+            TailedFile.pause(milliseconds: pause.milliseconds)
+            let (calls, begin) = (waits.withLock { $0.calls }, Self.now)
+            let window = (0..<min(Self.looksMax, calls.count)).map { (turn + $0) % calls.count }
+            let (lines, ended) = tend(calls, lookingAt: Set(window), at: begin)
+            let isNews = !ended.isEmpty || calls.last?.call.id != last
+            pause.grow(after: Self.now &- begin, isNews: isNews)
+            (last, turn) = (calls.last?.call.id ?? 0, turn &+ window.count)
+            let isOver = waits.withLock { waits in
+                waits.calls.removeAll { ended.contains($0.call.id) }
+                for index in waits.calls.indices {
+                    waits.calls[index].line =
+                        lines[waits.calls[index].call.id] ?? waits.calls[index].line
                 }
-                throw error
+                return waits.calls.isEmpty
+            }
+            if isOver { return }
+        }
+    }
+
+    /// Tries the first call of each line for a listener, and looks at some others.
+    /// - Returns: The lines in which those wait that were tried, and which calls have ended.
+    private func tend(
+        _ calls: [WaitingCall],
+        lookingAt window: Set<Int>,
+        at now: UInt64
+    ) -> (lines: [UInt64: ConnectCall.Line], ended: Set<UInt64>) {
+        var (full, ended): (Set<ConnectCall.Line>, Set<UInt64>) = ([], [])
+        var lines: [UInt64: ConnectCall.Line] = [:]
+        for (index, waiting) in calls.enumerated() {
+            let isSeen = window.contains(index)
+            let isTried =
+                switch waiting.line {
+                case .file: !full.contains(waiting.line)
+                case .own: isSeen || now < waiting.since &+ Self.youth
+                }
+            guard isSeen || isTried || now >= waiting.until else { continue }
+            do throws(SystemError) {
+                let line = isTried ? try attempt(waiting.call, again: true) : waiting.line
+                if let line {
+                    full.insert(line)
+                    lines[waiting.call.id] = line
+                    try look(at: waiting, isSeen: isSeen, now)
+                } else {
+                    ended.insert(waiting.call.id)
+                    end(waiting.call.id)
+                }
+            } catch {
+                ended.insert(waiting.call.id)
+                end(waiting.call.id, error.code)
             }
         }
+        return (lines, ended)
+    }
+
+    /// Throws what ends a call but a connection.
+    private func look(at waiting: WaitingCall, isSeen: Bool, _ now: UInt64) throws(SystemError) {
+        let call = waiting.call
+        if now >= waiting.until {
+            throw SystemError(code: LocalAddress.isLocal(call.address) ? EAGAIN : EINPROGRESS)
+        }
+        guard isSeen else { return }
+        guard isWaiting(call.id) else { throw SystemError(code: ESRCH) }
+        // ERESTARTSYS: the kernel knows whether the call begins anew behind the signal.
+        if ProcessFiles.hasSignal(call.thread, of: call.process) { throw SystemError(code: 512) }
+    }
+
+    /// How many microseconds a call on a socket may wait (SO_SNDTIMEO); nil for any time.
+    private static func timeLimit(of socket: borrowing Descriptor) -> UInt64? {
+        var (limit, size) = (timeval(), socklen_t(MemoryLayout<timeval>.size))
+        // Safety: the call fills the struct, whose size it is given.
+        let result = unsafe getsockopt(socket.raw, SOL_SOCKET, SO_SNDTIMEO, &limit, &size)
+        let (seconds, rest) = (UInt64(clamping: limit.tv_sec), UInt64(clamping: limit.tv_usec))
+        guard result == 0, seconds > 0 || rest > 0 else { return nil }
+        return min(seconds, 1 << 40) * 1_000_000 + rest
+    }
+
+    /// Whether a connection that was begun is there, or has failed.
+    private static func isDecided(_ socket: borrowing Descriptor) -> Bool {
+        var entry = pollfd(fd: socket.raw, events: Int16(POLLOUT), revents: 0)
+        // Safety: poll fills the one entry it is given, and does not wait.
+        return SystemCall.value { unsafe Int(poll(&entry, 1, 0)) } != 0
     }
 
     /// Whether nobody listens; one that does not wait is told so a moment later.
@@ -205,19 +368,29 @@ package final class ConnectWatch: Sendable {
 
     private func program(of process: Int32) -> String? { ProcessFiles.program(of: process) }
 
+    /// Connects, as far as that needs no wait.
+    ///
+    /// Whether the socket waits is shared with its program, and left alone: the kernel is
+    /// interrupted in its wait.
+    /// - Returns: Whether it is connected; else it has to wait.
     private func connect(
         _ socket: borrowing Descriptor,
-        to address: [UInt8]
-    ) throws(SystemError) {
+        to address: [UInt8],
+        again: Bool
+    ) throws(SystemError) -> Bool {
         let (raw, count) = (socket.raw, socklen_t(address.count))
+        let usual = again ? Self.patience.again : Self.patience.first
+        let patience = fcntl(raw, F_GETFL) & O_NONBLOCK == 0 ? usual : 0
         // Safety: the bytes outlive the call, which reads them.
-        let result = SystemCall.value {
+        let result = SystemCall.once {
             unsafe address.withUnsafeBytes { bytes in
-                guard let base = bytes.baseAddress else { return -Int(EINVAL) }
-                return unsafe Int(confine_connect(raw, base, count))
+                guard let base = bytes.baseAddress else { return -1 }
+                return unsafe Int(confine_connect(raw, base, count, patience))
             }
         }
+        if result == -Int(EINTR) { return false }
         if result < 0 { throw SystemError(code: Int32(truncatingIfNeeded: -result)) }
+        return true
     }
 
     /// Where a connection by TCP goes.
@@ -246,46 +419,6 @@ package final class ConnectWatch: Sendable {
         guard read == bytes.count else { throw SystemError(code: EFAULT) }
         return bytes
     }
-
-    /// What a thread of a process finds at a path, held open so that nothing else gets there.
-    private func file(
-        at path: String,
-        for thread: UInt32,
-        of process: Int32
-    ) throws(SystemError) -> Descriptor {
-        if let (number, rest) = OpenFolder.parts(of: path) {
-            let folder = Descriptor(owning: try SystemCall.check { confine_copy(process, number) })
-            return Descriptor(
-                // Safety: the path is NUL-terminated for the call.
-                owning: try SystemCall.check { unsafe confine_name(folder.raw, rest) }
-            )
-        }
-        let folder = path.hasPrefix("/") ? "" : ProcessFiles.link("/proc/\(thread)/cwd") ?? ""
-        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
-        // Safety: the paths are NUL-terminated for the calls.
-        let root = Descriptor(
-            owning: try SystemCall.check { unsafe open("/proc/\(thread)/root", flags) }
-        )
-        return Descriptor(
-            owning: try SystemCall.check { unsafe confine_name(root.raw, "\(folder)/\(path)") }
-        )
-    }
-}
-
-/// Paths by an open folder, which are a usual way round the length that a socket's may have: the
-/// links of /proc lead who follows them to himself, and can't be followed for others.
-private enum OpenFolder {
-    private static let heads = ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"]
-
-    /// The descriptor of the folder, and the path below it.
-    static func parts(of path: String) -> (descriptor: Int32, rest: String)? {
-        for head in heads where path.hasPrefix(head) {
-            let parts = path.dropFirst(head.count).split(separator: "/", maxSplits: 1)
-            guard parts.count == 2, let number = NumberReader.unsigned(parts[0]) else { return nil }
-            return Int32(exactly: number).map { ($0, String(parts[1])) }
-        }
-        return nil
-    }
 }
 
 extension SocketAddress {
@@ -300,13 +433,17 @@ extension SocketAddress {
 private enum LocalAddress {
     private static let start = MemoryLayout<sa_family_t>.size
 
-    /// The path; nil for another family, and for an address that is none in the file system.
-    static func path(in address: [UInt8]) -> String? {
+    static func isLocal(_ address: [UInt8]) -> Bool {
         // Safety: an address has the two bytes of a family; see `address(in:at:)`.
         let family = unsafe address.withUnsafeBytes {
             unsafe $0.loadUnaligned(as: sa_family_t.self)
         }
-        guard family == AF_UNIX, address.count > start, address[start] != 0 else { return nil }
+        return family == AF_UNIX
+    }
+
+    /// The path; nil for another family, and for an address that is none in the file system.
+    static func path(in address: [UInt8]) -> String? {
+        guard isLocal(address), address.count > start, address[start] != 0 else { return nil }
         return String(decoding: address[start...].prefix { $0 != 0 }, as: UTF8.self)
     }
 

@@ -110,11 +110,40 @@ enum ProcessFiles {
 
     /// The process that a thread belongs to; nil when it has ended.
     static func process(ofThread thread: UInt32) -> Int32? {
-        let key = "Tgid:\t"
+        numbers("Tgid", of: thread).first.flatMap { NumberReader.unsigned($0) }
+            .flatMap(Int32.init(exactly:))
+    }
+
+    /// What the status of a thread has behind a key, in words; empty when it has ended.
+    static func numbers(_ key: String, of thread: UInt32) -> [String] {
+        facts([key], of: thread)[key] ?? []
+    }
+
+    /// The same of several keys, at one moment.
+    static func facts(_ keys: Set<String>, of thread: UInt32) -> [String: [String]] {
         let status = content(of: "/proc/\(thread)/status", bytesMax: 64 << 10) ?? []
-        let line = status.split(separator: 0x0A).first { $0.starts(with: key.utf8) }
-        let digits = Array(line?.dropFirst(key.utf8.count) ?? [])
-        return NumberReader.unsigned(digits.span).flatMap(Int32.init(exactly:))
+        var facts: [String: [String]] = [:]
+        for line in String(decoding: status, as: UTF8.self).split(separator: "\n") {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let key = String(line[..<colon])
+            guard keys.contains(key), facts[key] == nil else { continue }
+            facts[key] = line[line.index(after: colon)...].split { $0 == "\t" || $0 == " " }
+                .map(String.init)
+        }
+        return facts
+    }
+
+    /// Whether a signal waits for a thread that it does not block.
+    ///
+    /// One for its whole process counts if the thread is the first one, which the kernel wakes
+    /// then; another one may be taken by any thread.
+    static func hasSignal(_ thread: UInt32, of process: Int32) -> Bool {
+        let facts = facts(["SigPnd", "ShdPnd", "SigBlk"], of: thread)
+        func set(_ key: String) -> UInt64 {
+            facts[key]?.first.flatMap { UInt64($0, radix: 16) } ?? 0
+        }
+        let isFirst = Int32(exactly: thread) == process
+        return (set("SigPnd") | (isFirst ? set("ShdPnd") : 0)) & ~set("SigBlk") != 0
     }
 
     /// The user a process acts as; nil when it has ended.

@@ -43,6 +43,12 @@ package enum SystemCall {
         }
     }
 
+    /// Runs a call that a signal shall end; returns a failure as `-errno`.
+    static func once(_ call: () -> Int) -> Int {
+        let result = call()
+        return result >= 0 ? result : -Int(errno)
+    }
+
     /// Whether a read, or an accept, would not wait.
     static func isReadable(_ descriptor: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

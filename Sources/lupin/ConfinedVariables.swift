@@ -43,12 +43,40 @@ struct ConfinedVariables {
         "WEZTERM_UNIX_SOCKET", "ZELLIJ", "ZELLIJ_SESSION_NAME",
     ]
 
+    private static let ends: Set<Character> = [",", ";", ":", " ", "=", "\"", "'", "\n", "\t"]
+    /// Those of the parts of a URL, too, which names of files may have in them.
+    private static let urlEnds = ends.union(["@", "?", "&", "#"])
+
     /// The paths in a variable, in any spelling: `/a`, `unix:///a`, `unix:guid=x,path=/a;unix:…`,
-    /// `/a:1:1`.
+    /// `/a:1:1`, `http+unix://%2Fa/`.
     private static func paths(in value: String) -> [String] {
-        let ends: Set<Character> = [",", ";", ":", " ", "=", "\"", "'", "\n", "\t"]
-        let pieces = value.split { ends.contains($0) }.filter { $0.hasPrefix("/") }
-        return (value.hasPrefix("/") ? [value] : []) + pieces.map(String.init)
+        let plain = (value.hasPrefix("/") ? [value] : []) + pieces(of: value)
+        // A part of a URL that is a path in itself, encoded once or more; `/a%2Fb` is one already.
+        let parts = value.split { $0 == "/" || urlEnds.contains($0) }.map(String.init)
+        let encoded = ([value] + parts).filter { $0.contains("%") && !$0.hasPrefix("/") }.flatMap(
+            decodings
+        )
+        return (plain + encoded).filter { $0.hasPrefix("/") }.map { path in
+            "/" + path.drop { $0 == "/" }
+        }
+    }
+
+    /// What a text means with its percent-encoding undone, once and more often, with the pieces of
+    /// each.
+    private static func decodings(of text: String) -> [String] {
+        var (decoded, all) = (text, [String]())
+        for _ in 0..<3 {
+            guard decoded.contains("%"), let bytes = Array(decoded.utf8).span.percentDecoded else {
+                break
+            }
+            decoded = String(decoding: bytes, as: UTF8.self)
+            all += [decoded] + pieces(of: decoded)
+        }
+        return all
+    }
+
+    private static func pieces(of text: String) -> [String] {
+        (text.split { ends.contains($0) } + text.split { urlEnds.contains($0) }).map(String.init)
     }
 
     private func namesSocket(_ name: String, _ value: String) -> Bool {

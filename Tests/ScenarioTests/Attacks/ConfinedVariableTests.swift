@@ -83,6 +83,11 @@ struct ConfinedVariableTests {
         ("WAYLAND_DISPLAY", "wayland-0"), ("PULSE_SERVER", "unix:GONE/pulse/native"),
         ("SESSION_MANAGER", "local/here:@/tmp/.ICE-unix/1,unix/here:/tmp/.ICE-unix/1"),
         ("QUOTED", "--socket=\"SOCK\""), ("OF_A_TOOL", "GONE/tool/new.sock"),
+        ("A_URL", "ENCODED"), ("DATABASE", "postgresql://u@ENCODED/db"),
+        ("A_URL", "http+unix://ENCODED/x"),
+        ("DATABASE", "postgresql:///db?port=1&host=ENCODED"),
+        ("A_URL", "redis+socket:///SOCK?db=1"),
+        ("TWICE", "a://TWICEENCODED/b"), ("LATER", "a://u:p@LATERENCODED"),
     ]
 
     @Test(arguments: doors)
@@ -93,7 +98,11 @@ struct ConfinedVariableTests {
         let python = "import socket; socket.socket(socket.AF_UNIX).bind('\(socket)')"
         _ = try Lupin.run(program: RedirectionTests.python, ["-c", python])
         try #require(FileManager.default.fileExists(atPath: socket))
-        let written = value.replacing("SOCK", with: socket).replacing("GONE", with: runtime.path)
+        let encoded = socket.replacing("/", with: "%2F")
+        let later = "\(runtime.path)/later".replacing("/", with: "%2f")
+        let written = value.replacing("TWICEENCODED", with: encoded.replacing("%", with: "%25"))
+            .replacing("LATERENCODED", with: later).replacing("ENCODED", with: encoded)
+            .replacing("SOCK", with: socket).replacing("GONE", with: runtime.path)
         let result = try run(
             [name: written, "XDG_RUNTIME_DIR": runtime.path, "HERE": folder.path],
             in: folder
@@ -108,10 +117,13 @@ struct ConfinedVariableTests {
         let runtime = try Folder()
         let path = "\(runtime.path):/usr/bin:/bin"
         let result = try run(
-            ["PATH": path, "EDITOR": "/usr/bin/vi", "A": "/nowhere/x", "B": "a:b,/usr"],
+            [
+                "PATH": path, "EDITOR": "/usr/bin/vi", "A": "/nowhere/x", "B": "a:b,/usr",
+                "C": "https://a.test/%2Fusr%2Fbin?x=100%&y=%2Fnowhere",
+            ],
             in: folder
         )
-        for line in ["EDITOR=/usr/bin/vi\n", "A=/nowhere/x\n", "B=a:b,/usr\n"] {
+        for line in ["EDITOR=/usr/bin/vi\n", "A=/nowhere/x\n", "B=a:b,/usr\n", "C=https:"] {
             #expect(result.output.contains(line), "\(line) \(result.errors)")
         }
     }

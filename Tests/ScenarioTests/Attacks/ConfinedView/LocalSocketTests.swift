@@ -12,57 +12,9 @@ import Testing
     )
 )
 struct LocalSocketTests {
-    /// A working folder for a command, and a folder beside it that is shown.
-    private struct Place {
-        static let head = """
-            import ctypes, os, socket, sys, threading, time
-            def listen(path, kind=socket.SOCK_STREAM):
-                s = socket.socket(socket.AF_UNIX, kind); s.bind(path); s.listen(64); return s
-            def reach(path, kind=socket.SOCK_STREAM):
-                with socket.socket(socket.AF_UNIX, kind) as s:
-                    try: s.connect(path); return "reached"
-                    except OSError as error: return os.strerror(error.errno)
-            def say(*words): print(*words, flush=True)
-
-            """
-
-        let folder: Folder
-        var work: String { "\(folder.path)/work" }
-        var shown: String { "\(folder.path)/shown" }
-
-        init() throws {
-            folder = try Folder()
-            for path in ["\(work)/sub", shown] {
-                try FileManager.default.createDirectory(
-                    atPath: path,
-                    withIntermediateDirectories: true
-                )
-            }
-        }
-
-        func command(_ script: String, _ options: [String] = []) -> Process {
-            let words = [SmallInternet.python, "-c", Self.head + script]
-            let all = ["exec", "--confine", "--show", shown] + options + ["--"] + words
-            let process = Lupin.process(Lupin.path, all, in: work)
-            // Else the rules of another test's lupin held.
-            process.environment?["XDG_RUNTIME_DIR"] = "\(folder.path)/none"
-            return process
-        }
-    }
-
-    /// The lines of a script's output.
-    private func run(_ command: Process) throws -> [Substring] {
-        let output = Pipe()
-        command.standardOutput = output
-        try command.run()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        command.waitUntilExit()
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-    }
-
     @Test func `sockets of its own are reached as without a confinement`() throws {
-        let place = try Place()
-        let lines = try run(
+        let place = try SocketPlace()
+        let lines = try SocketPlace.run(
             place.command(
                 #"""
                 servers = []
@@ -98,9 +50,32 @@ struct LocalSocketTests {
         )
     }
 
+    @Test func `the links of proc mean the caller's own`() throws {
+        let place = try SocketPlace()
+        let lines = try SocketPlace.run(
+            place.command(
+                #"""
+                server, here, own = listen("own"), os.getcwd(), os.getpid()
+                folder = os.open("sub", os.O_RDONLY)
+                os.symlink("/proc/self/cwd", "link"); os.symlink("/proc/thread-self", "sub/thread")
+                for path in [
+                    "/proc/self/cwd/own", "/proc/self/root" + here + "/own", "//proc/./self/cwd/own",
+                    "/proc/thread-self/cwd/own", "/proc/thread-self/root" + here + "/own",
+                    f"/proc/{own}/cwd/own", f"/proc/self/task/{threading.get_native_id()}/cwd/own",
+                    f"/proc/self/fd/{folder}/../own", "link/own", "sub/thread/cwd/own",
+                    f"/proc/self/root/proc/self/cwd/own", "/proc/self/cwd/sub/../own", "/proc/self/cwd/none",
+                    "/proc/1/cwd/own", "/proc/self/none/own",
+                ]: say(reach(path))
+                """#
+            )
+        )
+        #expect(lines.prefix(12) == ArraySlice(repeating: "reached", count: 12), "\(lines)")
+        #expect(lines.count == 15 && !lines.suffix(3).contains("reached"), "\(lines)")
+    }
+
     @Test func `who waits for a server keeps nobody from others`() throws {
-        let place = try Place()
-        let lines = try run(
+        let place = try SocketPlace()
+        let lines = try SocketPlace.run(
             place.command(
                 #"""
                 slow, quick = listen("slow"), listen("quick")
@@ -128,7 +103,7 @@ struct LocalSocketTests {
     }
 
     @Test func `sockets outside are reached by no name`() throws {
-        let place = try Place()
+        let place = try SocketPlace()
         let names = ["work/there", "work/sub/known", "work/moved/in", "shown/there", "work/linked"]
         try FileManager.default.createDirectory(
             atPath: "\(place.work)/moved",
@@ -183,7 +158,7 @@ struct LocalSocketTests {
 
     /// A program that listens at `else`, in a network of its own, as containers do.
     private func listenElsewhere(in folder: String) throws -> Process {
-        let script = Place.head + "s = listen('else'); say(1); time.sleep(600)"
+        let script = SocketPlace.head + "s = listen('else'); say(1); time.sleep(600)"
         let words = ["-rn", SmallInternet.python, "-c", script]
         let process = Lupin.process("/usr/bin/unshare", words, in: folder)
         let ready = Pipe()
@@ -194,9 +169,9 @@ struct LocalSocketTests {
     }
 
     @Test func `an address and a socket that change under way lead nowhere else`() throws {
-        let place = try Place()
+        let place = try SocketPlace()
         let door = try LocalDoor("\(place.work)/out")
-        let lines = try run(
+        let lines = try SocketPlace.run(
             place.command(
                 #"""
                 libc = ctypes.CDLL(None, use_errno=True)
@@ -229,20 +204,20 @@ struct LocalSocketTests {
     }
 
     @Test func `a socket that is given is reached, and no other beside it`() throws {
-        let place = try Place()
+        let place = try SocketPlace()
         let given = try LocalDoor("\(place.shown)/given")
         let other = try LocalDoor("\(place.shown)/other")
         let script = #"""
             for name in ["given", "other"]: say(reach("../shown/" + name) == "reached")
             """#
-        let lines = try run(place.command(script, ["--show", given.path]))
+        let lines = try SocketPlace.run(place.command(script, ["--show", given.path]))
         #expect(lines == ["True", "False"])
         #expect(given.isReached && !other.isReached)
     }
 
     /// Where another program is asked about system calls already, as in some containers.
     @Test func `without a watch there are no unix sockets but pairs`() throws {
-        let place = try Place()
+        let place = try SocketPlace()
         let door = try LocalDoor("\(place.work)/out")
         let inner = """
             import socket
@@ -265,10 +240,10 @@ struct LocalSocketTests {
             print(watch >= 0); print(found.stdout + found.stderr)
             """#
         let confined = [Lupin.path, "exec", "--confine", "--", SmallInternet.python, "-c", inner]
-        let words = ["-c", Place.head + script] + confined
+        let words = ["-c", SocketPlace.head + script] + confined
         let process = Lupin.process(SmallInternet.python, words, in: place.work)
         process.environment?["XDG_RUNTIME_DIR"] = "\(place.folder.path)/none"
-        let lines = try run(process)
+        let lines = try SocketPlace.run(process)
         let message = "lupin: error: the kernel asks nobody about connections: no unix sockets "
         #expect(lines.prefix(3) == ["True", "b'x'", "Permission denied"], "\(lines)")
         #expect(lines.contains { $0.hasPrefix(message) })
