@@ -17,6 +17,8 @@ package struct ChildLaunch: Sendable {
     /// A descriptor for standard output alone; standard input and standard error are /dev/null, and
     /// no other descriptor is inherited.
     package var outputDescriptor: Int32?
+    /// Descriptors that it gets in the place of streams that it would inherit.
+    var replacedStreams: [(descriptor: Int32, number: Int32)] = []
     /// Its working folder; nil for this process's.
     package var folder: String?
     /// A descriptor that it gets as number 3; nil for none.
@@ -185,6 +187,9 @@ package final class ChildProcess {
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         } else {
+            for (descriptor, number) in launch.replacedStreams {
+                unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, number)
+            }
             inheritsAll = true
         }
         if let passed = launch.passedDescriptor {

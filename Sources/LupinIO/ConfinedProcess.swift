@@ -20,6 +20,13 @@ extension Confinement {
         let before = blockSignals()
         let terminal = ControllingTerminal()
         let isInFront = terminal?.isOurs ?? false
+        var inputs: ConfinedInputs
+        do throws(ConfinementProblem) {
+            inputs = try ConfinedInputs(storage: view.storage)
+        } catch {
+            complain(error.message)
+            return 126
+        }
         let (life, first): (Life, Int32)
         do throws(SystemError) {
             life = try Life()
@@ -31,11 +38,13 @@ extension Confinement {
         guard first == 0 else {
             // Else lupin would wait at its end as long as this process runs.
             close(socket)
-            return attend(first) { number, _, value in
+            let code = attend(first) { number, _, value in
                 // What lies behind the terminal was continued there, and stays there.
                 let isLent = number == SIGCONT && terminal?.isOurs == true
                 _ = confine_send_signal(first, number, isLent ? 1 : value)
             }
+            inputs.tellPositions()
+            return code
         }
         // Without its outer half nobody would take the command's end.
         _ = confine_end_with_parent()
@@ -46,6 +55,7 @@ extension Confinement {
             complain(error.message)
             exit(126)
         }
+        inputs.findNames()
         let command = confine_fork()
         if command == 0 {
             // A group of its own: signals to the caller's group would leave the confinement.
@@ -55,18 +65,24 @@ extension Confinement {
         }
         close(socket)
         guard command > 0 else { exit(126) }
-        exit(
-            attend(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
-                number,
-                sender,
-                value in
-                // Only who is outside has no number here.
-                guard sender == 0 else { return }
-                let group = getpgid(command)
-                if number == SIGCONT, value == 1 { terminal?.bringToFront(group) }
-                _ = kill(number == SIGCONT || value == 1 ? -group : command, number)
-            }
-        )
+        let code = attend(command, at: terminal)
+        inputs.tellPositions()
+        exit(code)
+    }
+
+    /// Takes the ends of all processes inside, until the command ends; for the first one.
+    /// - Returns: The command's exit code.
+    private static func attend(_ command: Int32, at terminal: ControllingTerminal?) -> Int32 {
+        attend(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
+            number,
+            sender,
+            value in
+            // Only who is outside has no number here.
+            guard sender == 0 else { return }
+            let group = getpgid(command)
+            if number == SIGCONT, value == 1 { terminal?.bringToFront(group) }
+            _ = kill(number == SIGCONT || value == 1 ? -group : command, number)
+        }
     }
 
     /// Ends this process with its parent.

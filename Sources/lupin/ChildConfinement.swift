@@ -109,6 +109,10 @@ struct ConfinedCommand: ParsableCommand {
         guard !words.isEmpty, !places.isEmpty, places.count == lines.count else {
             throw ExitCode.failure
         }
+        if let refusal = StandardStream.refusal {
+            StandardError.print("lupin: error: \(refusal)")
+            throw ExitCode(126)
+        }
         let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
             sockets = try Confinement.enter(isRedirecting: !noRedirect)

@@ -156,13 +156,16 @@ struct ChildRun: Sendable {
         )
         let child: ChildProcess
         var confined: ConfinementSocket?
+        var relay: OutputRelay?
         do throws(SystemError) {
             if let confinement {
                 try WholeFile.makeDirectories(storage)
                 confined = try confinement.wrap(&launch, files: folder.path, storage: storage)
                 launch.isJob = true
+                relay = try OutputRelay(for: &launch)
             }
             child = try ChildProcess(launch, signals: before)
+            relay?.begin()
         } catch {
             _ = failure("cannot run \(program): \(error.message)")
             return ExitCode(error.isAbsence ? 127 : 126)
@@ -170,7 +173,11 @@ struct ChildRun: Sendable {
         var service: ConfinedService?
         if let confined { service = await serve(confined, child, on: signals.loop) }
         confined = nil
-        let code = await wait(for: child, signals)
+        var code = await wait(for: child, signals)
+        if let problem = relay?.finish() {
+            _ = failure("cannot write what the command printed: \(problem.message)")
+            if code == 0 { code = ExitCode.failure.rawValue }
+        }
         await service?.end()
         // Not where there was no such program, or a signal ended it.
         if (1..<126).contains(code), let plan = confinement?.plan,

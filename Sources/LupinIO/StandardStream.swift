@@ -1,0 +1,126 @@
+// The standard streams of a confined command: what was opened outside is no way out.
+import CLinux
+import Glibc
+
+/// One of the descriptors 0, 1 and 2.
+package struct StandardStream: Sendable {
+    /// What is done with one for a confined command.
+    package enum Treatment: Equatable, Sendable {
+        /// Nothing: it can't be opened for more than it was given for.
+        case kept
+        /// The command reads a file that it can't change.
+        case input
+        /// The command writes to a pipe, and lupin to the file.
+        case output
+        /// The command is not run; with a word for what it is.
+        case refused(String)
+    }
+
+    /// What the kernel says of a descriptor.
+    package struct Facts: Sendable {
+        let mode: UInt32
+        /// Those of open(2).
+        let flags: Int32
+        let device: (major: UInt64, minor: UInt64)
+        let isTerminal: Bool
+
+        package init(
+            mode: UInt32,
+            flags: Int32,
+            device: (major: UInt64, minor: UInt64) = (0, 0),
+            isTerminal: Bool = false
+        ) {
+            (self.mode, self.flags) = (mode, flags)
+            (self.device, self.isTerminal) = (device, isTerminal)
+        }
+    }
+
+    /// O_PATH: it only names a file.
+    private static let byName: Int32 = 0o10_000_000
+    /// null, zero, full, random, urandom and tty, as inside.
+    private static let devices: [UInt64: Set<UInt64>] = [1: [3, 5, 7, 8, 9], 5: [0]]
+
+    package static func treatment(of number: Int32, _ facts: Facts) -> Treatment {
+        if facts.flags & byName != 0 { return .refused("no opened file, but only the name of one") }
+        switch facts.mode & S_IFMT {
+        case S_IFREG:
+            switch facts.flags & O_ACCMODE {
+            case O_RDONLY: return .input
+            case O_WRONLY: return .output
+            default: return number == STDIN_FILENO ? .input : .output
+            }
+        case S_IFIFO, S_IFSOCK: return .kept
+        case S_IFDIR: return .refused("a folder")
+        case S_IFBLK: return .refused("a block device")
+        case S_IFCHR:
+            let isUsual = devices[facts.device.major]?.contains(facts.device.minor) ?? false
+            return isUsual || facts.isTerminal ? .kept : .refused("a device")
+        default: return .refused("neither a file nor a pipe, a socket or a terminal")
+        }
+    }
+
+    /// All that this process was given.
+    static var all: [StandardStream] { (0...2).compactMap { StandardStream($0) } }
+
+    /// Why a command that inherits this process's streams is not run; nil if it can be.
+    package static var refusal: String? {
+        for stream in all {
+            guard case .refused(let kind) = stream.treatment else { continue }
+            return "\(stream.name) is \(kind), by which the command would leave its confinement; "
+                + "give it a file, a pipe, a terminal or /dev/null"
+        }
+        return nil
+    }
+
+    let number: Int32
+    let treatment: Treatment
+    private let status: stat
+    private let flags: Int32
+
+    /// nil for one that is closed; what lupin opened since at its number is nobody else's.
+    private init?(_ number: Int32) {
+        let state = fcntl(number, F_GETFD)
+        var status = stat()
+        // Safety: fstat fills the struct it is given.
+        guard state >= 0, state & FD_CLOEXEC == 0, unsafe fstat(number, &status) == 0 else {
+            return nil
+        }
+        (self.number, self.status, flags) = (number, status, fcntl(number, F_GETFL))
+        let device = (
+            major: UInt64(confine_major(UInt64(status.st_rdev))),
+            minor: UInt64(confine_minor(UInt64(status.st_rdev)))
+        )
+        treatment = Self.treatment(
+            of: number,
+            Facts(
+                mode: status.st_mode,
+                flags: flags,
+                device: device,
+                isTerminal: isatty(number) == 1
+            )
+        )
+    }
+
+    var name: String {
+        switch number {
+        case STDIN_FILENO: "standard input"
+        case STDOUT_FILENO: "standard output"
+        default: "standard error"
+        }
+    }
+
+    /// Whether a descriptor is for the same file.
+    func isFile(of descriptor: Int32) -> Bool {
+        var other = stat()
+        // Safety: fstat fills the struct it is given.
+        guard unsafe fstat(descriptor, &other) == 0 else { return false }
+        return other.st_dev == status.st_dev && other.st_ino == status.st_ino
+    }
+
+    /// Whether what is written to both stands in one file in its order: they came of one opening, as
+    /// in `2>&1`, or append.
+    func isOne(with other: StandardStream) -> Bool {
+        guard isFile(of: other.number), flags == other.flags else { return false }
+        return flags & O_APPEND != 0 || confine_compare(number, other.number) == 0
+    }
+}
