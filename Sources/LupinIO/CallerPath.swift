@@ -141,8 +141,9 @@ private struct ProcessEntry {
     }
 }
 
-/// Paths by an open folder, which are a usual way round the length that a socket's may have. So
-/// they work for folders without a name, too.
+/// Paths by an open folder, which are a usual way round the length that a socket's may have.
+///
+/// So they work for folders without a name, too.
 private enum OpenFolder {
     private static let heads = ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"]
 

@@ -42,7 +42,9 @@ struct ConfinedInputs {
     }
 
     /// Opens those files by their names that the command sees by these; for the process in which
-    /// all is mounted. Programs ask for the name of what is open.
+    /// all is mounted.
+    ///
+    /// Programs ask for the name of what is open.
     mutating func findNames() {
         let before = inputs
         inputs = []

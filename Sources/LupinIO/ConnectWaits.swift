@@ -28,7 +28,9 @@ struct WaitingCall {
     let until: UInt64
 }
 
-/// All calls that wait, in the order in which they came. They hold no descriptor: as many threads
+/// All calls that wait, in the order in which they came.
+///
+/// They hold no descriptor: as many threads
 /// as a command has may wait at a time.
 struct WaitingCalls: ~Copyable {
     var calls: [WaitingCall] = []
@@ -47,7 +49,9 @@ package struct ConnectPause {
     /// Begins anew when calls came or ended, and else doubles, up to 50 ms; attempts take a tenth of
     /// the time at most.
     ///
-    /// - Parameter took: What the last ones took, in microseconds.
+    /// - Parameters:
+    ///   - took: What the last ones took, in microseconds.
+    ///   - isNews: Whether calls came or ended.
     package mutating func grow(after took: UInt64, isNews: Bool) {
         let usual = isNews ? 1 : min(min(milliseconds, Self.longest) * 2, Self.longest)
         milliseconds = max(usual, Int32(clamping: took / 100))

@@ -204,7 +204,9 @@ package final class ConnectWatch: Sendable {
         )
     }
 
-    /// Tries what a call asks for. One that waited is judged anew, as the kernel does it.
+    /// Tries what a call asks for.
+    ///
+    /// One that waited is judged anew, as the kernel does it.
     ///
     /// - Returns: What it waits for; nil if it has its connection.
     private func attempt(
