@@ -122,14 +122,19 @@ extension ValidationPolicy {
     ///
     /// `request` is the last one sent, `contentLength` is known from the framing, and `isBodyEmpty`
     /// is nil while unknown: then a body is assumed, unless its length is 0.
+    ///
+    /// With `takesNotModified` a 304 that the request's own condition asked for has a right status.
     package func check(
         head: ResponseHead,
         request: RequestHead,
         contentLength: UInt64?,
-        isBodyEmpty: Bool?
+        isBodyEmpty: Bool?,
+        takesNotModified: Bool = false
     ) -> ValidationFailure? {
         guard head.status >= 200 else { return nil }
-        if let status, !status.contains(head.status) {
+        if let status, !status.contains(head.status),
+            !(takesNotModified && head.isNotModified(answering: request))
+        {
             let sentence = "status \(head.status) is not in \(status.text)"
             return ValidationFailure(condition: .status, sentence: sentence)
         }
@@ -268,6 +273,13 @@ extension ResponseHead {
     /// Whether the method or the status excludes a body (RFC 9110 §6.4.1).
     fileprivate func hasNoBody(answering request: RequestHead) -> Bool {
         request.method == .head || status == 204 || status == 205 || status == 304
+    }
+
+    /// Whether it says that what the request's condition tells of is unchanged (RFC 9110 §15.4.5).
+    fileprivate func isNotModified(answering request: RequestHead) -> Bool {
+        guard status == 304, request.method.isSafe else { return false }
+        return request.fields.first(.ifNoneMatch) != nil
+            || request.fields.first(.ifModifiedSince) != nil
     }
 
     /// Why no value is looked for in the body, as far as the head says: it is not one JSON text, or

@@ -20,7 +20,7 @@ extension Exchange {
         guard let policy = plan?.validation else { return nil }
         let response = obtained.response
         let sent = attempt.adapted.head
-        var failure = policy.check(response, to: sent)
+        var failure = policy.check(response, to: sent, takesNotModified: true)
         var note = policy.reasonNotToAsk(response.head, request: sent) ?? ""
         let isOpen = policy.needsBody || (policy.size != nil && response.framing.knownLength == nil)
         if failure == nil, note.isEmpty, isOpen {
@@ -48,7 +48,8 @@ extension Exchange {
     /// Whether the head of a response passes `validate:`.
     func passesValidation(_ response: ParsedResponse, of attempt: Attempt) -> Bool {
         guard let plan, let policy = plan.validation else { return true }
-        guard policy.check(response, to: attempt.adapted.head) == nil else { return false }
+        let sent = attempt.adapted.head
+        guard policy.check(response, to: sent, takesNotModified: true) == nil else { return false }
         record.validation = ValidationRecord()
         return true
     }
@@ -175,15 +176,19 @@ extension Exchange {
 
 extension ValidationPolicy {
     /// The first failed check of a response's head.
+    ///
+    /// `takesNotModified` is for responses that the client is to get.
     func check(
         _ response: ParsedResponse,
-        to request: RequestHead
+        to request: RequestHead,
+        takesNotModified: Bool = false
     ) -> ValidationFailure? {
         check(
             head: response.head,
             request: request,
             contentLength: response.framing.knownLength ?? response.contentLength,
-            isBodyEmpty: response.framing.isEmpty ? true : nil
+            isBodyEmpty: response.framing.isEmpty ? true : nil,
+            takesNotModified: takesNotModified
         )
     }
 }

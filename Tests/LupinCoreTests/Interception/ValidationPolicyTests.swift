@@ -73,6 +73,33 @@ struct ValidationPolicyTests {
         )
     }
 
+    @Test(
+        arguments: [
+            (.get, "If-None-Match", true), (.head, "If-None-Match", true),
+            (.get, "If-Modified-Since", true), (.get, "If-Match", false), (.get, "X-Other", false),
+            (.post, "If-None-Match", false),
+        ] as [(Method, String, Bool)]
+    )
+    func `a 304 that was asked for has a right status where a client gets it`(
+        method: Method,
+        field: String,
+        passes: Bool
+    ) throws {
+        let request = try request(method, [(field, "\"a\"")])
+        for policy in [.standard, policy { $0.status = StatusSet([200...299]) }] {
+            for takes in [true, false] {
+                let failure = policy.check(
+                    head: response(304),
+                    request: request,
+                    contentLength: nil,
+                    isBodyEmpty: nil,
+                    takesNotModified: takes
+                )
+                #expect(failure?.condition == (passes && takes ? nil : .status))
+            }
+        }
+    }
+
     // MARK: content_type
 
     @Test(arguments: [

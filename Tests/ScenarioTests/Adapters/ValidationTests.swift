@@ -241,6 +241,24 @@ struct ValidationTests {
         }
     }
 
+    @Test(arguments: ["status: 200-299", "status: 200-299, content_type: accept"])
+    func `a 304 that the client asked for is what it gets`(demand: String) async throws {
+        try await ProxyFixture.run(Self.rules(demand, then: "fail")) { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.send(head("HTTP/1.1 304 Not Modified", "ETag: \"a\""))
+                }
+            }
+            let client = try proxy.client()
+            for _ in 0..<3 {
+                #expect(try client.get(origin.url(), "If-None-Match: \"a\"").status == 304)
+            }
+            let since = "If-Modified-Since: Sat, 28 Nov 2026 08:00:00 GMT"
+            #expect(try client.get(origin.url(), since).status == 304)
+            #expect(try client.get(origin.url()).status == 502)
+        }
+    }
+
     @Test func `a body that is only noted is delivered as it comes`() async throws {
         try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: "log")) { proxy in
             let origin = try PlayedOrigin()
