@@ -93,6 +93,11 @@ package struct ValidationPolicy: Sendable, Equatable {
         let what = request.method == .head ? "to HEAD" : "with status \(head.status)"
         return "json was not checked: a response \(what) has no body"
     }
+
+    /// Returns why a body of unknown length is not held back for its size, as far as the head says.
+    package func reasonNotToHold(_ head: ResponseHead) -> String? {
+        head.fields.reasonToStream.map { "size was not checked: \($0.reason)" }
+    }
 }
 
 /// A condition that a response does not meet.

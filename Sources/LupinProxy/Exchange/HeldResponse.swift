@@ -58,14 +58,15 @@ extension Exchange {
     }
 
     /// Holds back as much as `retry.hold` demands, so that an early break of the body loses
-    /// nothing.
+    /// nothing; a stream, as its head announces it, passes as it comes.
     func holdBack(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt
     ) async throws(LupinError) {
         guard let policy = plan?.retry, policy.holdBytes > 0, retry.retries < policy.limit,
             attempt.isReplayable,
-            policy.mayRepeat(request.method, hasIdempotencyKey: attempt.hasIdempotencyKey)
+            policy.mayRepeat(request.method, hasIdempotencyKey: attempt.hasIdempotencyKey),
+            obtained.response.head.fields.reasonToStream == nil
         else { return }
         obtained = try await hold(obtained, bytesMax: policy.holdBytes).0
     }

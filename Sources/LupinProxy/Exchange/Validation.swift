@@ -28,8 +28,12 @@ extension Exchange {
                 watch(&obtained, to: sent, by: policy)
                 return nil
             }
-            let whole = try await body(of: &obtained, for: policy)
-            (failure, note) = check(whole, of: response.head, sent, by: policy)
+            if let stream = policy.reasonNotToHold(response.head) {
+                note = stream
+            } else {
+                let whole = try await body(of: &obtained, for: policy)
+                (failure, note) = check(whole, of: response.head, sent, by: policy)
+            }
         }
         guard let failure else {
             record.validation = ValidationRecord(note: note)

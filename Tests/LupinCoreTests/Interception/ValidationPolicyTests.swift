@@ -100,6 +100,14 @@ struct ValidationPolicyTests {
         }
     }
 
+    @Test func `a stream is not held back for its size`() {
+        let policy = policy { $0.size = .init(max: 9) }
+        for field in [("Content-Type", "application/x-ndjson"), ("Incremental", "?1")] {
+            #expect(policy.reasonNotToHold(response(200, [field])) != nil)
+        }
+        #expect(policy.reasonNotToHold(response(200, [("Content-Type", "text/plain")])) == nil)
+    }
+
     // MARK: content_type
 
     @Test(arguments: [

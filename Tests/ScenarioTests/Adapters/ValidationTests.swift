@@ -241,6 +241,29 @@ struct ValidationTests {
         }
     }
 
+    @Test(arguments: ["text/event-stream", "application/x-ndjson; charset=utf-8"])
+    func `a stream is not held back for its size`(type: String) async throws {
+        let rules = Self.rules("size: {min: 1B, max: 10MiB}", then: "fail")
+        // The clock stands still: who waited would wait for ever.
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send(
+                head("HTTP/1.1 200 OK", "Content-Type: \(type)", "Transfer-Encoding: chunked")
+            )
+            try connection.send("8\r\ndata: 1\n\r\n")
+            #expect(try client.stream.head()?.status == 200)
+            #expect(try client.stream.text(13) == "8\r\ndata: 1\n\r\n")
+            try connection.send("0\r\n\r\n")
+            #expect(try client.stream.text(5) == "0\r\n\r\n")
+            let note = try proxy.record()["validate.note"]
+            #expect(note?.hasPrefix("size was not checked: a body of ") == true)
+        }
+    }
+
     @Test(arguments: ["status: 200-299", "status: 200-299, content_type: accept"])
     func `a 304 that the client asked for is what it gets`(demand: String) async throws {
         try await ProxyFixture.run(Self.rules(demand, then: "fail")) { proxy in

@@ -146,6 +146,24 @@ struct HeldBackTests {
         }
     }
 
+    @Test(arguments: ["text/event-stream", "application/x-ndjson"])
+    func `a stream is not held back`(type: String) async throws {
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send(
+                head("HTTP/1.1 200 OK", "Content-Type: \(type)", "Content-Length: 10") + "01234"
+            )
+            #expect(try client.stream.head()?.status == 200)
+            #expect(try client.stream.text(5) == "01234")
+            try connection.send("56789")
+            #expect(try client.stream.text(5) == "56789")
+        }
+    }
+
     @Test func `what has no body is not waited for`() async throws {
         try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let origin = try proxy.origin { connection in
