@@ -40,10 +40,32 @@ struct LiveExchange: Sendable {
 }
 
 extension LiveExchange {
-    /// What an exchange waits for, as `waits_for` tells it.
+    /// What an exchange waits for, as `waits_for` tells it; it reads well behind "for the".
     enum Phase: String, Sendable {
         case request
-        /// Or a credential.
+        /// The check of the client's password.
+        case passwordCheck = "password_check"
+        /// The look-up of the user that the client runs as.
+        case clientUser = "user_of_the_client"
+        case tokenCommand = "token_command"
+        case tokenServer = "token_server"
+        case secretFile = "secret_file"
+        /// What an adapter or a retrier of an embedding program decides.
+        case program = "embedding_program"
+        /// The delay that a rule demands.
+        case delay = "delay_of_a_rule"
+        /// The end of the pause before a retry.
+        case nextAttempt = "next_attempt"
+        /// The end of a pause that the origin asked for.
+        case retryAfter = "end_of_retry-after"
+        case network
+        /// The response to an identical request that came before.
+        case otherFetch = "fetch_of_another_request"
+        case otherMachine = "fetch_of_another_machine"
+        case sharedStore = "shared_store"
+        case disk
+        /// The thread that edits and compresses bodies and looks for the files of rules.
+        case bodyThread = "thread_for_bodies"
         case connection
         case requestBody = "request_body"
         case responseHead = "response_head"
@@ -118,6 +140,8 @@ extension Exchange {
     fileprivate var phase: LiveExchange.Phase {
         if record.tunnel != nil { return .tunnelEnd }
         if !hasRequest { return .request }
+        if let awaited { return awaited }
+        if sharedWait != nil { return .sharedStore }
         if download != nil { return .responseBody }
         guard upstream != nil else { return .connection }
         return isUploadDone ? .responseHead : .requestBody

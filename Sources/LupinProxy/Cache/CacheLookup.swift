@@ -188,7 +188,7 @@ extension Exchange {
                 executor.mailbox.post { local.value.wake(.answered) }
             }
             guard case .pending = outcome else { return outcome }
-            try await park(for: .answered, until: deadline)
+            try await park(.otherFetch, for: .answered, until: deadline)
             if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
             // An origin that is slow with one request may be quick with another.
             if slot.loop.now >= deadline { return .released }

@@ -90,7 +90,7 @@ extension Exchange {
         defer { question.close() }
         let deadline = min(slot.loop.deadline(in: Self.diskPatience), totalDeadline)
         while question.isOpen, slot.loop.now < deadline {
-            try await park(for: .answered, until: deadline)
+            try await park(.disk, for: .answered, until: deadline)
         }
         return question.answer
     }

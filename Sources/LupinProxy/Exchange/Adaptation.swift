@@ -176,6 +176,8 @@ extension Exchange {
     ) async throws -> UpstreamRequest {
         var request = request
         if let interceptor = resources.shared.interceptor {
+            awaited = .program
+            defer { awaited = nil }
             request = try await interceptor.adapt(request, using: state)
             if let problem = request.problem {
                 throw LupinError(.proxyInternalError, detail: problem, status: 502)

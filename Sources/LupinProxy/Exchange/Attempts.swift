@@ -197,7 +197,9 @@ extension Exchange {
     ) async throws(LupinError) -> Attempt {
         appendLosers()
         let began = now
-        if next.delay > .zero { try await pause(next.delay) }
+        if next.delay > .zero {
+            try await pause(next.delay, retry.isAskedFor ? .retryAfter : .nextAttempt)
+        }
         var adapted: AdaptedRequest
         if let prepared {
             adapted = try await begin(prepared)
@@ -259,7 +261,7 @@ extension Exchange {
 
     private func ready(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
         if remembersHeads { sent = SentRequest(adapted.head) }
-        if let wait = plan?.delay { try await pause(wait) }
+        if let wait = plan?.delay { try await pause(wait, .delay) }
         return adapted
     }
 

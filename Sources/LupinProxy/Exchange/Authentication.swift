@@ -16,12 +16,14 @@ extension Exchange {
             throw await challenge("The request has no credentials.", authenticator)
         }
         let begun = resources.loop.now
+        awaited = .passwordCheck
         let verdict = await authenticator.verdict(
             on: credentials,
             from: client.address,
             slot: slot,
             interruptions: interruptions
         )
+        awaited = nil
         let waited = resources.loop.now &- begun
         if waited > 0 { record.timing.blocked = Int64(waited) }
         switch verdict {
@@ -82,6 +84,8 @@ extension Exchange {
         relay.bytesMax = Self.discardBytesMax
         upload = relay
         pumpBodies()
+        awaited = .requestBody
+        defer { awaited = nil }
         let deadline = resources.loop.deadline(in: Self.discardTime)
         while !relay.isOver, !downstream.isClientGone, !resources.isCut,
             resources.loop.now < deadline

@@ -171,14 +171,18 @@ extension Exchange {
     func clientNumber(in slot: ParkingSlot? = nil) async -> UInt32? {
         if let known = client.number { return known }
         guard let ends = downstream.ends else { return nil }
-        let slot = slot ?? self.slot
+        // With a slot of the caller's it is not the exchange that waits.
+        let isOwn = slot == nil
+        if isOwn { awaited = .clientUser }
+        defer { if isOwn { awaited = nil } }
+        let waiting = slot ?? self.slot
         let maker = await resources.shared.processes.user(
             of: ends.peer,
             to: ends.local,
-            slot: slot
+            slot: waiting
         )
         guard let maker else { return nil }
-        let number = await userBehindSiblings(maker, in: slot)
+        let number = await userBehindSiblings(maker, in: waiting)
         if !client.isThroughSibling { client.number = number }
         return number
     }

@@ -75,6 +75,8 @@ final class Exchange: Rostered {
     var keeper: (any ExchangeKeeper)?
     /// Whether there is no task: only events move the exchange on.
     var isUnattended = false
+    /// What it waits for, where its state does not say that; see `park`.
+    var awaited: LiveExchange.Phase?
     /// The attempt whose response is awaited without a task.
     var underWay: (attempt: Attempt, target: KnownTarget)?
     /// The look into the shared store that is under way without a task.

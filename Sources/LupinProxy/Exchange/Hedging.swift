@@ -111,7 +111,9 @@ extension Exchange {
                 return good
             }
             guard hedges.contains(where: \.isUnderWay) else { break }
+            awaited = .responseHead
             let woken = await slot.park(for: interruptions)
+            awaited = nil
             if woken.meets(.cut) || downstream.isClientGone { return nil }
         }
         // No response is good: a bad one is better than none.

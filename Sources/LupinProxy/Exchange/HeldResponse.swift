@@ -41,7 +41,8 @@ extension Exchange {
                 isWhole = offer.isEnd
                 if offer.isEnd || !offer.isAllTaken { break reading }
             case .blocked:
-                try await park(for: .upstreamReadable, until: min(deadline, throttleDeadline))
+                let wake = min(deadline, throttleDeadline)
+                try await park(.responseBody, for: .upstreamReadable, until: wake)
                 // The origin may want the rest of a throttled request first.
                 pumpThrottled()
                 if slot.loop.now >= deadline { break reading }

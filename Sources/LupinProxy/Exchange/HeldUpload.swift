@@ -192,6 +192,7 @@ extension Exchange {
                 if !offer.isAllTaken { return false }
             case .blocked:
                 try await park(
+                    .requestBody,
                     for: .downstreamReadable,
                     until: min(idleDeadline, totalDeadline)
                 )

@@ -144,7 +144,7 @@ extension Exchange {
         guard resources.shared.bodyThread.submit({ reply(job()) }) else { return nil }
         let deadline = min(slot.loop.deadline(in: Self.bodyThreadPatience), totalDeadline)
         while question.isOpen, slot.loop.now < deadline {
-            try await park(for: .answered, until: deadline)
+            try await park(.bodyThread, for: .answered, until: deadline)
         }
         return question.answer
     }

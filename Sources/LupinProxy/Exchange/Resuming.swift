@@ -60,7 +60,7 @@ extension Exchange {
                 giveUpResuming("limit of \(max(retryPolicy.limit, 1)) reached")
                 throw failure
             }
-            if delay > .zero { try await pause(delay) }
+            if delay > .zero { try await pause(delay, .nextAttempt) }
             let attempt = try await resumingAttempt(resumable, received)
             do throws(LupinError) {
                 let response = try await attempt.run()

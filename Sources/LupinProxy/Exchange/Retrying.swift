@@ -11,6 +11,8 @@ struct RetryProgress {
     var statuses: [UInt16] = []
     /// The delay before the attempt under way.
     var delay = Duration.zero
+    /// The origin asked for that delay, by Retry-After.
+    var isAskedFor = false
     /// The exchange has waited for a missing network already.
     var hasWaitedForNetwork = false
     /// Hedges that lost, until the attempt beside which they ran is in the record.
@@ -84,7 +86,9 @@ extension Exchange {
             return .again(.retry, .retry, reason: reason, delay: noteRetry())
         case .retryWithDelay(let delay, let reason):
             retry.statuses.append(response.status)
-            return .again(.retry, .retry, reason: reason, delay: noteRetry(delay))
+            let isAskedFor = delay == failure.retryAfter
+            let noted = noteRetry(delay, isAskedFor: isAskedFor)
+            return .again(.retry, .retry, reason: reason, delay: noted)
         case .doNotRetry(let reason): return isMinded ? .deliver(reason: reason) : nil
         case .doNotRetryWithError(let error):
             attempt.close(
@@ -99,9 +103,10 @@ extension Exchange {
     private static let retrierSaidSo = "a retrier said so"
     private static let noTimeIsLeft = "timeouts.total would be over before the next attempt"
 
-    private func noteRetry(_ delay: Duration = .zero) -> Duration {
+    private func noteRetry(_ delay: Duration = .zero, isAskedFor: Bool = false) -> Duration {
         retry.retries += 1
         retry.delay = delay
+        retry.isAskedFor = isAskedFor
         return delay
     }
 
@@ -121,7 +126,9 @@ extension Exchange {
         if let interceptor = resources.shared.interceptor, isForOthers, attempt.isReplayable,
             !failure.isCommitted
         {
+            awaited = .program
             let result = await interceptor.retry(attempt.adapted.request, after: failure)
+            awaited = nil
             // Meanwhile the client may have sent more of its body than is kept.
             if !attempt.isReplayable { (asked.isReplayable, asked.hasSentBytes) = (false, true) }
             switch result {
@@ -210,17 +217,25 @@ extension Exchange {
     }
 
     /// Parks until one of the reasons, the deadline, or the end of the exchange.
+    ///
+    /// Meanwhile the log says that the exchange waits for `phase`.
     /// - Throws: The error that ended the exchange.
-    func park(for reasons: WakeReasons, until deadline: UInt64) async throws(LupinError) {
+    func park(
+        _ phase: LiveExchange.Phase,
+        for reasons: WakeReasons,
+        until deadline: UInt64
+    ) async throws(LupinError) {
+        awaited = phase
+        defer { awaited = nil }
         let woken = await slot.park(for: reasons | interruptions, until: deadline)
         if woken.meets(.cut) { throw .stopping }
         if woken.meets(interruptions) { throw .clientGone }
     }
 
     /// Waits while only the replay is held.
-    func pause(_ time: Duration) async throws(LupinError) {
+    func pause(_ time: Duration, _ phase: LiveExchange.Phase) async throws(LupinError) {
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
-        while now < deadline { try await park(for: [], until: deadline) }
+        while now < deadline { try await park(phase, for: [], until: deadline) }
         if now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
@@ -240,7 +255,7 @@ extension Exchange {
         waiters.add(slot)
         defer { waiters.remove(slot) }
         while now < deadline {
-            try await park(for: .answered, until: deadline)
+            try await park(.network, for: .answered, until: deadline)
             guard NetworkRoutes.hasDefault() else { continue }
             let waited = UnitText.duration(Int64((now &- began) / 1000))
             return "the network is back after \(waited)"

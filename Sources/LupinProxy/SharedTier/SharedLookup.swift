@@ -164,7 +164,7 @@ extension Exchange {
         _ client: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
         try await client.replies(to: question) { until throws(LupinError) in
-            try await park(for: .answered, until: until)
+            try await park(.sharedStore, for: .answered, until: until)
         }
     }
 
@@ -204,7 +204,9 @@ extension Exchange {
             if replies[3].bytes != Self.claimed, replies[3] != .nothing { return false }
             if slot.loop.now >= deadline { return false }
             let until = min(slot.loop.deadline(in: pause), deadline)
-            while slot.loop.now < until { try await park(for: .answered, until: until) }
+            while slot.loop.now < until {
+                try await park(.otherMachine, for: .answered, until: until)
+            }
             pause = min(pause * 2, Self.pauseMax)
         }
     }

@@ -271,8 +271,9 @@ final class AuthenticationInterceptor: RequestAdapter {
                 if startsRefresh { refresh(definition) }
                 note(definition, startsRefresh ? .refreshed : .waited)
                 exchange.note(.tokenWait(definition.name))
-                guard try await wait.end(for: exchange, since: began) else {
-                    return try missing(definition, definition.source.lateness)
+                let source = definition.source
+                guard try await wait.end(of: source, for: exchange, since: began) else {
+                    return try missing(definition, source.lateness)
                 }
             case .fail(let failure):
                 return try missing(definition, failure)
@@ -381,7 +382,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             if startsRefresh { refresh(definition) }
             note(definition, startsRefresh ? .refreshed : .waited)
             exchange.note(.tokenWait(definition.name))
-            guard try await wait.end(for: exchange, since: began) else {
+            guard try await wait.end(of: definition.source, for: exchange, since: began) else {
                 note(definition, .failed)
                 return (.deliver, "the refresh took too long")
             }

@@ -19,12 +19,27 @@ final class CredentialWait {
 
     /// Waits for the end; returns false when it took too long.
     /// - Throws: The error that ended the exchange meanwhile.
-    func end(for exchange: Exchange, since began: UInt64) async throws(LupinError) -> Bool {
+    func end(
+        of source: TokenSource,
+        for exchange: Exchange,
+        since began: UInt64
+    ) async throws(LupinError) -> Bool {
         defer { question.close() }
         let deadline = min(began &+ Self.patience.boundedMicroseconds, exchange.totalDeadline)
         while question.isOpen, exchange.slot.loop.now < deadline {
-            try await exchange.park(for: .answered, until: deadline)
+            try await exchange.park(source.phase, for: .answered, until: deadline)
         }
         return question.answer != nil
+    }
+}
+
+extension TokenSource {
+    /// What an exchange waits for that waits for a credential of this source.
+    fileprivate var phase: LiveExchange.Phase {
+        switch self {
+        case .bearer, .basic, .digest: .secretFile
+        case .command: .tokenCommand
+        case .oauth2: .tokenServer
+        }
     }
 }
