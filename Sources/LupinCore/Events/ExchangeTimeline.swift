@@ -30,12 +30,21 @@ package struct ExchangeTimeline: Sendable {
         self.total = total
         var now: Int64 = 0
         var former: Int64 = 0
+        // What the next attempt was kept waiting, which is a part of its time in lupin.
+        var pause: Int64 = 0
         for (i, attempt) in (record[field: .attempts]?.list ?? []).enumerated() {
             let cause = attempt[attempt: .cause]?.string ?? "first"
             let guess = cause == "hedge" ? former : now
-            let start = max(0, attempt[attempt: .start]?.microseconds ?? guess)
+            let begun = attempt[attempt: .start]?.microseconds
+            var start = max(0, begun ?? guess)
+            var drawn: Int64 = 0
+            if cause != "hedge" {
+                drawn = min(pause, max(0, attempt[attempt: .blocked]?.microseconds ?? 0))
+                if begun != nil { start = start.plus(drawn) }
+                pause = 0
+            }
             let title = "attempt \(i + 1)" + (cause == "first" ? "" : " (\(cause))")
-            let bars = Self.bars(of: attempt, from: start)
+            let bars = Self.bars(of: attempt, from: start, drawn: drawn)
             if !bars.isEmpty { parts.append(Part(title: title, bars: bars)) }
             former = start
             let whole = max(0, attempt[attempt: .total]?.microseconds ?? 0)
@@ -45,20 +54,26 @@ package struct ExchangeTimeline: Sendable {
                 Part(title: "", bars: [Bar(name: "pause", start: now, duration: delay)])
             )
             now = now.plus(delay)
+            pause = delay
         }
         if parts.isEmpty { return nil }
     }
 
-    private static func bars(of attempt: JSONValue, from start: Int64) -> [Bar] {
+    /// The stages of an attempt; `drawn` of its time in lupin have a bar already.
+    private static func bars(
+        of attempt: JSONValue,
+        from start: Int64,
+        drawn: Int64
+    ) -> [Bar] {
         let stages: [(name: String, field: AttemptField)] = [
             ("in lupin", .blocked), ("dns", .dns), ("tcp", .tcp), ("tls", .tls), ("send", .send),
             ("wait", .wait), ("receive", .receive),
         ]
         var now = start
         return stages.compactMap { name, field in
-            guard let duration = attempt[attempt: field]?.microseconds, duration > 0 else {
-                return nil
-            }
+            guard let time = attempt[attempt: field]?.microseconds, time > 0 else { return nil }
+            let duration = field == .blocked ? time - drawn : time
+            guard duration > 0 else { return nil }
             defer { now = now.plus(duration) }
             return Bar(name: name, start: now, duration: duration)
         }

@@ -10,7 +10,7 @@ const attemptsMax = 100;
 // No exchange takes years; a larger number is a broken record.
 const positive = (value) => (value > 0 && value < 1e11 ? value : 0);
 
-function barsOf(timing, start, tokenWait) {
+function barsOf(timing, start, tokenWait, drawn = 0) {
   const bars = [];
   let now = start;
   const put = (stage, name, time) => {
@@ -19,7 +19,7 @@ function barsOf(timing, start, tokenWait) {
     now += time;
   };
   for (const [stage, name] of stages) {
-    const time = positive(at(timing, stage));
+    const time = positive(at(timing, stage)) - (stage === "blocked" ? drawn : 0);
     if (stage !== "blocked") {
       put(stage, name, time);
       continue;
@@ -37,14 +37,23 @@ function waterfall(record) {
   const rows = [];
   let now = 0;
   let former = 0;
+  // What the next attempt was kept waiting, which is a part of its time in lupin.
+  let pause = 0;
   const tokenWait = positive(at(record, "auth", "wait"));
   const attempts = listOf(record.attempts).slice(0, attemptsMax);
   for (const [i, attempt] of attempts.entries()) {
     const why = String(at(attempt, "why") ?? "first");
     // An older lupin does not tell when it began: a hedge stands beside the attempt before.
     const begun = at(attempt, "start");
-    const start = begun >= 0 && begun < 1e11 ? begun : why === "hedge" ? former : now;
-    const bars = barsOf(at(attempt, "timing"), start, i === 0 ? tokenWait : 0);
+    const isKnown = begun >= 0 && begun < 1e11;
+    let start = isKnown ? begun : why === "hedge" ? former : now;
+    let drawn = 0;
+    if (why !== "hedge") {
+      drawn = Math.min(pause, positive(at(attempt, "timing", "blocked")));
+      if (isKnown) start += drawn;
+      pause = 0;
+    }
+    const bars = barsOf(at(attempt, "timing"), start, i === 0 ? tokenWait : 0, drawn);
     const whole = positive(at(attempt, "timing", "total"));
     const end = Math.max(start + whole, bars.length > 0 ? lastEnd(bars) : start);
     rows.push({ title: `${i + 1} ${why}`, note: result(attempt), bars,
@@ -56,6 +65,7 @@ function waterfall(record) {
       rows.push({ title: "", note: "wait before the next", tone: "",
         bars: [{ stage: "pause", name: "backoff", start: now, time: delay }] });
       now += delay;
+      pause = delay;
     }
   }
   if (attempts.length === 0) {

@@ -139,6 +139,7 @@ final class Attempt {
 
     /// Interprets an error on the connection where it occurred.
     func failure(_ error: LupinError, on upstream: any Upstream) -> LupinError {
+        noteWaitInVain()
         hasSentBytes = exchange.hasSentUpstream
         // A reset stream shows that its connection is alive.
         let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
@@ -229,7 +230,7 @@ final class Attempt {
         facts.timing = timing
     }
 
-    /// Notes how long it waited for a response that another attempt was faster with.
+    /// Notes how long it waited for a response that did not come, or not first.
     func noteWaitInVain() {
         guard sentAt > 0 else { return }
         facts.timing.wait = Int64(clamping: exchange.now &- max(sentAt, lastUpload))

@@ -60,6 +60,32 @@ struct ExchangeTimelineTests {
         )
     }
 
+    @Test func `a pause is no part of the attempt after it, and the rest in lupin is`() throws {
+        let drawn = try lines(
+            """
+            {"timing":{"total":100},"attempts":[
+              {"n":1,"why":"first","delay":50,"timing":{"wait":10,"total":10}},
+              {"n":2,"why":"hedge","start":5,"timing":{"blocked":0,"wait":5,"total":5}},
+              {"n":3,"why":"retry","start":10,"delay":10,
+               "timing":{"blocked":60,"wait":10,"total":10}},
+              {"n":4,"why":"retry","start":80,"timing":{"blocked":10,"wait":10,"total":10}}]}
+            """
+        )
+        #expect(
+            drawn == [
+                "attempt 1", "  wait        10ms  ██",
+                "  pause       50ms    ░░░░░░░░░░",
+                "attempt 2 (hedge)", "  wait         5ms   █",
+                "attempt 3 (retry)",
+                "  in lupin    10ms              ██",
+                "  wait        10ms                ██",
+                "  pause       10ms                  ░░",
+                "attempt 4 (retry)",
+                "  wait        10ms                    ██",
+            ]
+        )
+    }
+
     @Test(arguments: [
         "{}", "[]", #"{"timing":{"total":5}}"#, #"{"timing":{"total":0},"attempts":[{}]}"#,
         #"{"timing":{"total":5},"attempts":[{"n":1},{"timing":{"wait":"x"}}]}"#,

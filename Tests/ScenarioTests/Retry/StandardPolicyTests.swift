@@ -194,6 +194,7 @@ struct StandardPolicyTests {
             #expect(record["attempts.0.error.type"] == "http_response_timeout")
             #expect(record["attempts.0.reason"] == "timeout")
             #expect(record["attempts.0.error.detail"]?.contains("per_try") ?? true)
+            #expect(record.number("attempts.0.timing.wait").map { 950..<1100 ~= $0 } == true)
         }
     }
 }
