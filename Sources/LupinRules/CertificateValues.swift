@@ -77,9 +77,15 @@ extension DecodingContext {
     private func serves(_ pair: CertificateFiles, _ entry: YAMLNode.Entry) -> Bool {
         guard surroundings.secrets == .required, let tls = surroundings.tls,
             let certificates = try? surroundings.readFile(pair.certificate),
-            let key = try? surroundings.readFile(pair.key),
-            let problem = tls.identity(certificates.bytes, key.bytes)
+            let key = try? surroundings.readFile(pair.key)
         else { return true }
+        guard let problem = tls.identity(certificates.bytes, key.bytes) else {
+            if let day = tls.expiry(certificates.bytes) {
+                let message = "\(pair.certificate) expired on \(day)"
+                warning(.file, message, at: entry, hint: "get a new one")
+            }
+            return true
+        }
         let message = "\(pair.certificate) can't be used with \(pair.key): \(problem)"
         let hint =
             "the key must be that of the first certificate: openssl x509 -noout -pubkey -in "

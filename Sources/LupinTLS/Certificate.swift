@@ -174,6 +174,12 @@ extension Certificate {
         unsafe CertificateTime.seconds(X509_get0_notAfter(x509.pointer))
     }
 
+    /// The day on which it expired, as `2026-03-31`; nil if it has not by `seconds` since 1970.
+    package func expiry(at seconds: Int64) -> String? {
+        guard let notAfter, notAfter < seconds else { return nil }
+        return CertificateTime.text(notAfter)
+    }
+
     /// SHA-256 of the public key in DER (SubjectPublicKeyInfo), which pins contain: 32 bytes.
     package var publicKeyDigest: [UInt8] {
         // Safety: the key belongs to the certificate; the encoding is freed here.

@@ -1,15 +1,32 @@
 // What may help where a server ends the handshake: a table from its alert to advice.
 import LupinCore
 
+/// The certificate that lupin shows to a server that asks for one, as users know it.
+package struct ClientIdentity: Sendable {
+    let file: String
+    /// The day on which it expired; nil while it is valid.
+    let expiry: String?
+
+    package init(file: String, expiry: String?) {
+        self.file = file
+        self.expiry = expiry
+    }
+}
+
 extension TLSFailure {
     /// What a user may change, as a sentence; nil where nothing is known to help.
     ///
     /// `hasShownCertificate` is whether the server's certificate had come: then the two sides had a
-    /// version and a cipher in common, and the same alert means something else.
-    package func advice(hasShownCertificate: Bool) -> String? {
+    /// version and a cipher in common, and the same alert means something else. `identity` is the
+    /// certificate that lupin has for the server.
+    package func advice(
+        hasShownCertificate: Bool,
+        identity: ClientIdentity? = nil
+    ) -> String? {
         switch kind {
-        case .alertReceived(let alert): Self.advice(alert, hasShownCertificate)
-        case .peerRejectedOurCertificate: Self.certificate
+        case .alertReceived(let alert): Self.advice(alert, hasShownCertificate, identity)
+        case .peerRejectedOurCertificate:
+            identity.map { "The server refused \($0.sentence)" } ?? Self.certificate
         case .unsupportedVersion:
             "The server may know only versions before TLS 1.2, which lupin does not speak."
         case .insecureRenegotiation:
@@ -19,15 +36,26 @@ extension TLSFailure {
             "Servers do so in TLS 1.2 to ask for a client certificate; in TLS 1.3 lupin shows it "
                 + "whenever it is asked (client_cert in a rule). Else use a tunnel past lupin "
                 + "(intercept.except)."
-        case .certificateRefused, .noSharedProtocol, .notTLS, .protocolError, .oversized,
-            .truncated, .badIdentity, .badSetting, .internal:
+        case .notTLS, .protocolError, .truncated:
+            hasShownCertificate ? nil : Self.portQuestion
+        case .certificateRefused, .noSharedProtocol, .oversized, .badIdentity, .badSetting,
+            .internal:
             nil
         }
     }
 
-    private static func advice(_ alert: TLSAlert, _ hasShownCertificate: Bool) -> String? {
+    /// What is asked where nothing of TLS has come.
+    package static let portQuestion = "Does the port speak TLS, and TLS 1.2 or newer?"
+
+    private static func advice(
+        _ alert: TLSAlert,
+        _ hasShownCertificate: Bool,
+        _ identity: ClientIdentity?
+    ) -> String? {
         switch alert {
-        case .handshakeFailure where hasShownCertificate, .certificateRequired: certificate
+        case .handshakeFailure where hasShownCertificate:
+            identity.map { "The server may have refused \($0.sentence)" } ?? certificate
+        case .certificateRequired: certificate
         case .handshakeFailure, .insufficientSecurity:
             nothingInCommon
         case .unrecognizedName: "The server does not know the name that it is asked for."
@@ -45,4 +73,13 @@ extension TLSFailure {
 
     private static let certificate =
         "It may want a client certificate: client_cert in a rule, or upstream.tls.client_cert."
+}
+
+extension ClientIdentity {
+    /// The object of a sentence, and what may be wrong with it.
+    fileprivate var sentence: String {
+        let certificate = "the client certificate \(file) (client_cert)"
+        return expiry.map { "\(certificate), which expired on \($0)." }
+            ?? "\(certificate). Does it know the CA that signed that?"
+    }
 }

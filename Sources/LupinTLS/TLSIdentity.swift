@@ -70,6 +70,12 @@ package final class TLSIdentity: Sendable {
         )
     }
 
+    /// The first certificate.
+    package var leaf: Certificate {
+        // Safety: the certificate takes a reference of its own.
+        unsafe Certificate(sharing: certificate.pointer)
+    }
+
     deinit {
         // Safety: these are the references taken in init.
         unsafe X509_free(certificate.pointer)

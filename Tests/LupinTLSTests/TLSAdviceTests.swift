@@ -16,7 +16,8 @@ struct TLSAdviceTests {
             (.alertReceived(.unrecognizedName), false, "does not know the name"),
             (.unsupportedVersion, false, "TLS 1.2"), (.insecureRenegotiation, false, "RFC 5746"),
             (.renegotiation, true, "client_cert"),
-            (.notTLS, false, nil), (.truncated, false, nil),
+            (.notTLS, false, "Does the port speak TLS"), (.truncated, false, "speak TLS"),
+            (.truncated, true, nil),
             (.alertReceived(TLSAlert(rawValue: 80)), true, nil),
         ] as [(TLSFailure.Kind, Bool, String?)]
     )
@@ -32,5 +33,27 @@ struct TLSAdviceTests {
         } else {
             #expect(advice == nil)
         }
+    }
+
+    @Test(
+        arguments: [
+            (
+                .peerRejectedOurCertificate(.certificateExpired), "2026-03-31",
+                "which expired on 2026"
+            ),
+            (.peerRejectedOurCertificate(.unknownAuthority), nil, "the CA that signed"),
+            (.alertReceived(.handshakeFailure), nil, "may have refused"),
+        ] as [(TLSFailure.Kind, String?, String)]
+    )
+    func `a certificate that was set and refused is named`(
+        kind: TLSFailure.Kind,
+        expiry: String?,
+        words: String
+    ) {
+        let identity = ClientIdentity(file: "/etc/my.pem", expiry: expiry)
+        let failure = TLSFailure(kind, reason: "")
+        let advice = failure.advice(hasShownCertificate: true, identity: identity)
+        #expect(advice?.contains("refused the client certificate /etc/my.pem") == true)
+        #expect(advice?.contains(words) == true)
     }
 }

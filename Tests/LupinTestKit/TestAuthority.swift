@@ -72,9 +72,16 @@ package final class TestAuthority: Sendable {
     }
 
     /// A certificate in PEM and its key, for the files of a rules file.
-    package static func identityFiles(_ host: String) throws -> (pem: [UInt8], key: [UInt8]) {
+    package static func identityFiles(
+        _ host: String,
+        notAfter: Int64? = nil
+    ) throws -> (pem: [UInt8], key: [UInt8]) {
         let key = try PrivateKey.generate(.p256)
         var builder = CertificateBuilder(key: key, commonName: host, now: now)
+        if let notAfter {
+            builder.notBefore = notAfter - 86_400
+            builder.notAfter = notAfter
+        }
         builder.alternativeNames = [.dns(host)]
         builder.basicConstraints = .init(isAuthority: false)
         return (try builder.build().pem, try key.withPEM { [UInt8](copying: $0) })

@@ -126,6 +126,19 @@ struct TLSServerTests {
         }
     }
 
+    @Test(arguments: ["-tls1_2", "-tls1_3"])
+    func `a set certificate that is refused is named`(version: String) async throws {
+        try await run(Self.certificate) { proxy in
+            // It trusts no CA that signed ours.
+            let arguments = ["-www", version, "-Verify", "1", "-verify_return_error"]
+            let server = try ForeignTLSServer(arguments, by: proxy.authority)
+            let response = try proxy.client().get(server.url)
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("/my.pem"), "\(response.bodyText)")
+            #expect(!response.bodyText.contains("It may want a client certificate"))
+        }
+    }
+
     @Test func `a certificate that is asked for behind the request is shown`() async throws {
         try await run(Self.certificate) { proxy in
             let server = try ForeignTLSServer(["-tls1_3"], by: proxy.authority)
@@ -149,6 +162,7 @@ struct TLSServerTests {
             let response = try client.response()
             #expect(response.status == 502)
             #expect(response.bodyText.contains("negotiate TLS anew"))
+            #expect(!response.bodyText.contains("Does the port speak TLS"))
             #expect(response.bodyText.contains("client_cert"))
             #expect(try proxy.record()["error.type"] == "tls_protocol_error")
         }

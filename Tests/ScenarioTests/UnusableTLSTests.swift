@@ -59,5 +59,23 @@ struct UnusableTLSTests {
         let file = try folder.write("lupin.yaml", "lupin: 1\n\(text)\n")
         let result = try Lupin.run("check", "--trusted", file)
         #expect(result.code == 0, "\(result.errors)")
+        #expect(!(result.output + result.errors).contains("expired"))
+    }
+
+    @Test(arguments: [
+        "rules: [{match: a.test, client_cert: {cert: old.pem, key: old.key}}]",
+        "upstream: {tls: {client_cert: {cert: old.pem, key: old.key}}}",
+    ])
+    func `a certificate that has expired is a warning`(text: String) throws {
+        let folder = try Folder()
+        // Noon of 2024-01-01.
+        let files = try TestAuthority.identityFiles("old.test", notAfter: 1_704_110_400)
+        _ = try folder.write("old.pem", String(decoding: files.pem, as: UTF8.self))
+        let key = try folder.write("old.key", String(decoding: files.key, as: UTF8.self))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        let file = try folder.write("lupin.yaml", "lupin: 1\n\(text)\n")
+        let result = try Lupin.run("check", "--trusted", file)
+        #expect(result.code == 0, "\(result.errors)")
+        #expect((result.output + result.errors).contains("old.pem expired on 2024-01-01"))
     }
 }

@@ -111,7 +111,7 @@ extension ErrorKind {
             "All connections lupin may open are in use. "
                 + "Raise `limits.connections` or the system's `ulimit -n`, or try again."
         case .tlsProtocolError:
-            "The TLS handshake with \(host) failed. Does the port speak TLS, and TLS 1.2 or newer?"
+            "TLS with \(host) failed."
         case .tlsCertificateError:
             "The certificate of \(host) is not trusted, so nothing was sent. "
                 + "If this server is yours, write a `trust` rule for it."

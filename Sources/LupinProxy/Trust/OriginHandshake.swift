@@ -36,6 +36,9 @@ final class TrustJudge {
         return verdict.passed ? .accepted : .refused(verdict.problem?.refusal ?? .badCertificate)
     }
 
+    /// The certificate that lupin has for the server.
+    var clientIdentity: ClientIdentity? { security.clientIdentity(at: wallSeconds) }
+
     /// The verdict for the record.
     var record: TrustRecord {
         TrustRecord(policy: security.trust.name, verdict: verdict, leaf: presented.first)
@@ -135,10 +138,11 @@ extension Exchange {
             )
         case .interrupted(let reasons): return reasons.meets(.cut) ? .stopping : .clientGone
         case .broken(let reason):
+            let question = judge.presented.isEmpty ? " \(TLSFailure.portQuestion)" : ""
             return LupinError(
                 .tlsProtocolError,
                 host: host.text,
-                detail: "The connection broke in the TLS handshake: \(reason)."
+                detail: "The connection broke in the TLS handshake: \(reason).\(question)"
             )
         case .tls(let failure):
             switch failure.kind {
@@ -150,7 +154,12 @@ extension Exchange {
                 )
             default:
                 let hasShown = !judge.presented.isEmpty
-                return LupinError(failure, host: host.text, hasShownCertificate: hasShown)
+                return LupinError(
+                    failure,
+                    host: host.text,
+                    hasShownCertificate: hasShown,
+                    identity: judge.clientIdentity
+                )
             }
         }
     }
@@ -159,9 +168,18 @@ extension Exchange {
 extension LupinError {
     /// The error for a TLS failure with an upstream.
     ///
-    /// `hasShownCertificate` is whether the upstream's certificate had come.
-    init(_ failure: TLSFailure, host: String, hasShownCertificate: Bool) {
-        let advice = failure.advice(hasShownCertificate: hasShownCertificate)
+    /// `hasShownCertificate` is whether the upstream's certificate had come, `identity` what lupin
+    /// has for it.
+    init(
+        _ failure: TLSFailure,
+        host: String,
+        hasShownCertificate: Bool,
+        identity: ClientIdentity?
+    ) {
+        let advice = failure.advice(
+            hasShownCertificate: hasShownCertificate,
+            identity: identity
+        )
         let detail = "\(failure)." + (advice.map { " \($0)" } ?? "")
         switch failure.kind {
         case .alertReceived, .peerRejectedOurCertificate:

@@ -22,19 +22,30 @@ final class OriginSecurity: Hashable, Sendable {
     let closeNotify: TLSOverrides.CloseNotify
     /// The certificate that lupin sends when the origin asks for one.
     let clientCertificate: CertificateFiles?
+    /// The first certificate of its file.
+    private let clientLeaf: Certificate?
 
     init(
         trust: NamedTrustPolicy,
         context: TLSContext,
         anchors: TrustAnchors,
         closeNotify: TLSOverrides.CloseNotify = .required,
-        clientCertificate: CertificateFiles? = nil
+        clientCertificate: CertificateFiles? = nil,
+        clientLeaf: Certificate? = nil
     ) {
         self.trust = trust
         self.closeNotify = closeNotify
         self.clientCertificate = clientCertificate
+        self.clientLeaf = clientLeaf
         self.context = context
         self.anchors = anchors
+    }
+
+    /// What users are told of its certificate when the origin has refused that.
+    func clientIdentity(at wallSeconds: Int64) -> ClientIdentity? {
+        clientCertificate.map { files in
+            ClientIdentity(file: files.certificate, expiry: clientLeaf?.expiry(at: wallSeconds))
+        }
     }
 
     static func == (a: OriginSecurity, b: OriginSecurity) -> Bool { a === b }
@@ -57,12 +68,15 @@ final class OriginSecurities: Sendable {
     /// - Throws: `proxy_configuration_error` when a file that it needs is unusable.
     func security(_ demand: SecurityDemand) throws(LupinError) -> OriginSecurity {
         if let known = ready.withLock({ $0[demand] }) { return known }
+        let identity: TLSIdentity? =
+            if let files = demand.clientCertificate { try IdentityFiles.load(files) } else { nil }
         let made = OriginSecurity(
             trust: demand.trust,
-            context: try context(for: demand),
+            context: try context(for: demand, identity),
             anchors: try anchors.load(),
             closeNotify: demand.tls.closeNotify ?? .required,
-            clientCertificate: demand.clientCertificate
+            clientCertificate: demand.clientCertificate,
+            clientLeaf: identity?.leaf
         )
         return ready.withLock { ready in
             if let known = ready[demand] { return known }
@@ -71,14 +85,15 @@ final class OriginSecurities: Sendable {
         }
     }
 
-    private func context(for demand: SecurityDemand) throws(LupinError) -> TLSContext {
+    private func context(
+        for demand: SecurityDemand,
+        _ identity: TLSIdentity?
+    ) throws(LupinError) -> TLSContext {
         var configuration = ClientTLSConfiguration()
         configuration.minimum = demand.tls.minimum ?? settings.minimum
         configuration.ciphers = demand.tls.ciphers
         configuration.protocols = demand.tls.protocols ?? settings.protocols
-        if let files = demand.clientCertificate {
-            configuration.identity = try IdentityFiles.load(files)
-        }
+        configuration.identity = identity
         do throws(TLSFailure) {
             return try TLSContext.client(configuration)
         } catch {

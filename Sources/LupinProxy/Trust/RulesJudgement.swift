@@ -1,5 +1,6 @@
 // Asks OpenSSL about what a rules file says of TLS, as the proxy does when it uses that.
 import LupinCore
+import LupinIO
 package import LupinRules
 import LupinTLS
 
@@ -23,6 +24,10 @@ extension TLSJudgement {
             } catch {
                 return error.reason
             }
+        },
+        expiry: { certificates in
+            let leaf = try? Certificate.parse(pem: certificates.span)
+            return leaf?.expiry(at: SystemCall.wallMicroseconds() / 1_000_000)
         }
     )
 }

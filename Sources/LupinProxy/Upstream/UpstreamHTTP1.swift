@@ -171,7 +171,16 @@ final class UpstreamHTTP1: Upstream {
     }
 
     private func after(_ failure: TLSFailure) -> LupinError {
-        LupinError(failure, host: hop.text, hasShownCertificate: true)
+        var identity: ClientIdentity?
+        if case .secure(_, let security, _) = hop {
+            identity = security.clientIdentity(at: SystemCall.wallMicroseconds() / 1_000_000)
+        }
+        return LupinError(
+            failure,
+            host: hop.text,
+            hasShownCertificate: true,
+            identity: identity
+        )
     }
 
     private func take() -> ParsedResponse {

@@ -58,10 +58,7 @@ struct RecordedEndTests {
             "All connections lupin may open are in use. "
                 + "Raise `limits.connections` or the system's `ulimit -n`, or try again."
         ),
-        (
-            .tlsProtocolError,
-            "The TLS handshake with h failed. Does the port speak TLS, and TLS 1.2 or newer?"
-        ),
+        (.tlsProtocolError, "TLS with h failed."),
         (
             .tlsCertificateError,
             "The certificate of h is not trusted, so nothing was sent. "
