@@ -158,7 +158,7 @@ package final class ChildProcess {
         var actions = unsafe posix_spawn_file_actions_t()
         var mask = signals.mask
         var defaults = signals.defaults
-        var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        var (flags, inheritsAll) = (POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF, false)
         if inSession {
             flags |= LINUX_SPAWN_SESSION
         } else if launch.leadsGroup || launch.isJob {
@@ -176,7 +176,6 @@ package final class ChildProcess {
         unsafe posix_spawnattr_setsigmask(&attributes, &mask)
         unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
         if let folder = launch.folder { _ = unsafe linux_spawn_change_folder(&actions, folder) }
-        var inheritsAll = false
         if let file = launch.outputFile {
             let mode = O_WRONLY | O_CREAT | O_TRUNC
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)

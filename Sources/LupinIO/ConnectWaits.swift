@@ -1,4 +1,4 @@
-// The calls of connect(2) that wait until a listener has room for them, and how often they are tried.
+// The calls of connect(2) that wait until a listener has room, and how often they are tried.
 
 /// A call of connect(2), as it was when it was taken.
 struct ConnectCall: Sendable {
@@ -46,8 +46,9 @@ package struct ConnectPause {
 
     package init() {}
 
-    /// Begins anew when calls came or ended, and else doubles, up to 50 ms; attempts take a tenth of
-    /// the time at most.
+    /// Begins anew when calls came or ended, and else doubles, up to 50 ms.
+    ///
+    /// Attempts take a tenth of the time at most.
     ///
     /// - Parameters:
     ///   - took: What the last ones took, in microseconds.

@@ -140,7 +140,7 @@ enum ProcessFiles {
     static func hasSignal(_ thread: UInt32, of process: Int32) -> Bool {
         let facts = facts(["SigPnd", "ShdPnd", "SigBlk"], of: thread)
         func set(_ key: String) -> UInt64 {
-            facts[key]?.first.flatMap { UInt64($0, radix: 16) } ?? 0
+            facts[key]?.first.flatMap { NumberReader.hexadecimal($0) } ?? 0
         }
         let isFirst = Int32(exactly: thread) == process
         return (set("SigPnd") | (isFirst ? set("ShdPnd") : 0)) & ~set("SigBlk") != 0

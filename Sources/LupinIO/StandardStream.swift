@@ -117,8 +117,8 @@ package struct StandardStream: Sendable {
         return other.st_dev == status.st_dev && other.st_ino == status.st_ino
     }
 
-    /// Whether what is written to both stands in one file in its order: they came of one opening, as
-    /// in `2>&1`, or append.
+    /// Whether what is written to both stands in one file in its order: they came of one opening,
+    /// as in `2>&1`, or append.
     func isOne(with other: StandardStream) -> Bool {
         guard isFile(of: other.number), flags == other.flags else { return false }
         return flags & O_APPEND != 0 || confine_compare(number, other.number) == 0

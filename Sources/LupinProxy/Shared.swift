@@ -31,7 +31,8 @@ import Synchronization
 /// alone), `TelemetryDesk` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
 /// in lupin's own diagnostics), `FalseNames` and `Redirected` (the names that a confined command
 /// asked for, and who connected past the proxy), `ConnectWatch` with `BoundSockets` (the
-/// connections of a confined command, which threads of their own make).
+/// connections of a confined command, which threads of their own make), `Branch` (what it prints to
+/// files, which a thread of its own writes).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger

@@ -174,7 +174,8 @@ struct ConfinedStreamTests {
             "script",
             """
             mount -t tmpfs -o size=64k none ../work && cd ../work
-            confined() { '\(Lupin.path)' exec --confine --rules ../lupin.yaml --log ../log -- "$@"; }
+            lupin='\(Lupin.path)'
+            confined() { $lupin exec --confine --rules ../lupin.yaml --log ../log -- "$@"; }
             confined sh -c "trap '' PIPE; head -c 9000000 /dev/zero || echo failed >&2" > small
             echo $?
             confined head -c 9000000 /dev/zero > small; echo $?

@@ -59,11 +59,13 @@ struct LocalSocketTests {
                 folder = os.open("sub", os.O_RDONLY)
                 os.symlink("/proc/self/cwd", "link"); os.symlink("/proc/thread-self", "sub/thread")
                 for path in [
-                    "/proc/self/cwd/own", "/proc/self/root" + here + "/own", "//proc/./self/cwd/own",
+                    "/proc/self/cwd/own", "/proc/self/root" + here + "/own",
+                    "//proc/./self/cwd/own",
                     "/proc/thread-self/cwd/own", "/proc/thread-self/root" + here + "/own",
                     f"/proc/{own}/cwd/own", f"/proc/self/task/{threading.get_native_id()}/cwd/own",
                     f"/proc/self/fd/{folder}/../own", "link/own", "sub/thread/cwd/own",
-                    f"/proc/self/root/proc/self/cwd/own", "/proc/self/cwd/sub/../own", "/proc/self/cwd/none",
+                    "/proc/self/root/proc/self/cwd/own", "/proc/self/cwd/sub/../own",
+                    "/proc/self/cwd/none",
                     "/proc/1/cwd/own", "/proc/self/none/own",
                 ]: say(reach(path))
                 """#
