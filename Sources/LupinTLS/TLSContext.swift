@@ -12,8 +12,8 @@ package final class TLSContext: Sendable {
 
     /// The default cipher list of TLS 1.2: forward secrecy and AEAD only.
     private static let defaultCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
-    /// What comes behind for servers that know nothing better, as in OpenSSL's own list: CBC, finite
-    /// fields, and RSA key exchange.
+    /// What comes behind for servers that know nothing better, as in OpenSSL's own list: CBC, DHE,
+    /// and RSA key exchange.
     private static let lastCiphers = "ECDHE+AES:DHE+AESGCM:DHE+AES:RSA+AESGCM:RSA+AES:!AESCCM"
     /// The last one for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1).
     static let groups = "X25519:P-256:P-384:P-521"

@@ -102,7 +102,7 @@ struct HostileResponseTests {
     }
 
     @Test(arguments: [
-        "0x5\r\nhello\r\n0\r\n\r\n", "5\nhello\r\n0\r\n\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n", "5\rhello\r\n0\r\n\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
         "-5\r\nhello\r\n0\r\n\r\n", "FFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n", "\r\n0\r\n\r\n",
         "5\r\nhello\r\n0\r\nbad trailer\r\n\r\n",
     ])

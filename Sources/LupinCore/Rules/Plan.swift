@@ -118,8 +118,8 @@ package final class Plan: Sendable {
         let leading = rules.last { $0.proxy != nil }
         (proxy, proxyRule) = (leading?.proxy, leading?.name)
         respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
-        let responding = respondingIndex.map { set.rules[$0] }
-        (respond, respondingRule) = (responding?.respond, responding?.reference)
+        respond = respondingIndex.flatMap { set.rules[$0].respond }
+        respondingRule = respondingIndex.map { set.rules[$0].reference }
         throttle = rules.reduce(into: ThrottleSettings()) { $0.merge($1.throttle) }
         throttleRule = rules.last { !$0.throttle.isEmpty }?.name
         // All other keys are about the requests inside.
@@ -130,10 +130,7 @@ package final class Plan: Sendable {
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         (standIns, standInPlaces) = Self.standIns(of: acting)
-        (scrubs, scrubsForStandIns) = Self.scrubbing(
-            acting,
-            set.haveStandIn(standIns + namedTokens)
-        )
+        (scrubs, scrubsForStandIns) = Self.scrubbing(acting, of: set, standIns + namedTokens)
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         crossSite = acting.last { $0.crossSite != nil }?.crossSite ?? .none
@@ -188,8 +185,13 @@ package final class Plan: Sendable {
     }
 
     /// Whether responses are scrubbed, and whether that is only for stand-ins.
-    private static func scrubbing(_ rules: [Rule], _ haveStandIn: Bool) -> (Bool, Bool) {
+    private static func scrubbing(
+        _ rules: [Rule],
+        of set: RuleSet,
+        _ tokens: [String]
+    ) -> (Bool, Bool) {
         if let written = rules.last(where: { $0.scrub != nil })?.scrub { return (written, false) }
+        let haveStandIn = set.haveStandIn(tokens)
         return (haveStandIn, haveStandIn)
     }
 

@@ -53,6 +53,7 @@ extension Exchange {
         }
         if upstream?.isForOneClient == true { use.attachments.add(.connectionLogin) }
         let head = obtained.response.head
+        if try await keepStored(use, obtained) { return }
         invalidate(by: head, use)
         // Nothing is stored or learnt from a response that others may read in another way.
         if !obtained.response.flaws.isEmpty { return try await quarantine(use, obtained, target) }
@@ -67,11 +68,6 @@ extension Exchange {
         if use.selected == nil, use.conditions == nil {
             return try await deliverStoring(use, obtained)
         }
-        // In the background nobody gets an error, and what is stored is better than one.
-        if downstream is NoClient, StaleWindows.isError(head.status) {
-            try await letGo(of: obtained)
-            return land(use, .released)
-        }
         let outcome = StoredResponse.outcome(
             of: head,
             for: use.facts,
@@ -82,9 +78,8 @@ extension Exchange {
         )
         switch outcome {
         case .freshen(let serve, let updated):
-            let response = head
             try await letGo(of: obtained)
-            let facts = renew(use, updated, by: response, serve)
+            let facts = renew(use, updated, by: head, serve)
             guard facts.suffices(for: use.asked) else {
                 // A validation in the background delivers no parts to a client.
                 if downstream is NoClient { return land(use, .landed) }
@@ -115,6 +110,20 @@ extension Exchange {
             try await letGo(of: obtained)
             try await askAgain(use, isLost: false, target)
         }
+    }
+
+    /// Drops an error that came in the background: nobody gets it, and what is stored is better.
+    /// - Returns: Whether it was one.
+    private func keepStored(
+        _ use: CacheUse,
+        _ obtained: ObtainedResponse
+    ) async throws(LupinError) -> Bool {
+        guard downstream is NoClient, use.selected != nil,
+            StaleWindows.isError(obtained.response.status)
+        else { return false }
+        try await letGo(of: obtained)
+        land(use, .released)
+        return true
     }
 
     /// Delivers a response with flaws; one to a question of the cache's own is asked for anew.

@@ -12,6 +12,8 @@ final class DownstreamStream: Downstream {
     private(set) var isCommitted = false
     /// The client sends a body whose end it knows, and asks nobody before.
     private let sendsInAnyCase: Bool
+    /// The response's end waits for the rest of the request.
+    private var holdsEnd = false
     /// The code with which a response that breaks off is reset.
     private var breakCode = HTTP2ErrorCode.internalError
 
@@ -70,6 +72,7 @@ final class DownstreamStream: Downstream {
             submit(head, body, shape)
             return stream
         }
+        holdsEnd = true
         guard !shape.hasBody else {
             submit(head, body, shape)
             return HeldEnd(on: stream, expecting: body.framing.knownLength)
@@ -99,7 +102,7 @@ final class DownstreamStream: Downstream {
         submit(head, options, hasBody: shape.hasBody)
     }
 
-    func letRestPass() { stream.letRestPass() }
+    func letRestPass() { if holdsEnd { stream.letRestPass() } }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
         isCommitted = true

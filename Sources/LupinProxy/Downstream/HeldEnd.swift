@@ -7,8 +7,8 @@ import LupinWire
 ///
 /// Some clients, such as curl 7, read nothing more of a connection once they have `Content-Length`
 /// bytes, and so never learn that the window for the rest of their upload was widened: they would
-/// wait for ever. What is kept back is the last byte of a known length, the END_STREAM of another one, and
-/// the head of a response without a body.
+/// wait for ever. What is kept back is the last byte of a known length, the END_STREAM of another
+/// one, and the head of a response without a body.
 final class HeldEnd: BodySink {
     private let stream: HTTP2Stream
     /// How many bytes are still to come, where the head says so.

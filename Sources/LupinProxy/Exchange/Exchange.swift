@@ -494,7 +494,6 @@ extension Exchange {
 
     /// The bytes on the client's connection so far.
     var clientBytes: (clientIn: UInt64, clientOut: UInt64) {
-        let (received, sent) = (downstream.bytesReceived, downstream.bytesSent)
-        return (received &- bytesBefore.received, sent &- bytesBefore.sent)
+        (downstream.bytesReceived &- bytesBefore.received, downstream.bytesSent &- bytesBefore.sent)
     }
 }

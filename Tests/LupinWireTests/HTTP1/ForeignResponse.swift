@@ -155,7 +155,7 @@ struct ForeignResponse: Sendable, CustomTestStringConvertible {
             "LF behind a chunk's size",
             "\(ok)\(coding)chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
             "++?",
-            "502"
+            "lf"
         ),
         Row("a chunk's size as 0x5", "\(ok)\(coding)chunked\r\n\r\n0x\(chunk)", "---", "502"),
         Row("another version", "HTTP/2.0 200 OK\r\n\(five)\r\nhello", "+?-", "502"),

@@ -34,8 +34,10 @@ struct ForeignResponseTests {
         }
         guard let response, !response.hasForeignCoding else { return .accepted("502") }
         guard body == Array("hello".utf8) else { return .accepted("another body") }
-        let words = response.flaws.all.map(\.word).joined(separator: ",")
-        guard words.isEmpty || !response.keepAlive else { return .accepted("kept") }
+        guard response.flaws.isEmpty || !response.keepAlive else { return .accepted("kept") }
+        var flaws = response.flaws
+        flaws.formUnion(decoder?.flaws ?? ResponseFlaws())
+        let words = flaws.all.map(\.word).joined(separator: ",")
         return .accepted(words.isEmpty ? "ok" : words)
     }
 

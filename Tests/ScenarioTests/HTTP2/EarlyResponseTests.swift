@@ -101,6 +101,7 @@ struct EarlyResponseTests {
         try await ProxyFixture.run(rules, clock: clock) { proxy in
             let client = try proxy.http2Client()
             let stream = try upload(client, to: "a.test")
+            #expect(try client.frames.head(on: stream)[":status"] == "200")
             #expect(try client.frames.text(of: stream, exactly: 5) == "canne")
             for _ in 0..<3 { try clock.advance(by: .seconds(1)) }
             #expect(try client.frames.text(of: stream, exactly: 1) == "d")
