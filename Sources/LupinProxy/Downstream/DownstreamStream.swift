@@ -73,6 +73,7 @@ final class DownstreamStream: Downstream {
             return stream
         }
         holdsEnd = true
+        stream.awaitRest()
         guard !shape.hasBody else {
             submit(head, body, shape)
             return HeldEnd(on: stream, expecting: body.framing.knownLength)

@@ -50,8 +50,11 @@ final class HTTP2Stream {
     private var grown = 0
     private var growth: WindowGrowth?
     private var takenSinceGrowth = 0
-    /// The rest of the message is discarded: how many bytes at most, and until when.
+    /// The rest of the message is awaited, until it is quiet for too long: how many bytes at most,
+    /// and until when.
     private var passing: (bytesLeft: Int, quiet: UInt64, deadline: UInt64)?
+    /// It is discarded: nobody else reads it.
+    private var discardsRest = false
     /// Too much of it came, or it took too long.
     private var hasPassedEnough = false
 
@@ -107,20 +110,24 @@ final class HTTP2Stream {
     func letRestPass() {
         guard !isClosed, ownReset == nil else { return }
         if hasPassedEnough { return endPassing() }
-        if passing == nil {
-            let loop = link.loop
-            passing = (
-                Self.passingBytesMax, loop.deadline(in: Self.quietTime),
-                loop.deadline(in: Self.passingTime)
-            )
-            link.notePassing()
+        if !discardsRest {
+            discardsRest = true
+            expectRest(Self.passingBytesMax, until: link.loop.deadline(in: Self.passingTime))
         }
         passBy()
     }
 
+    /// Waits for the rest of the peer's message, which somebody reads, as long as more of it comes.
+    func awaitRest() { expectRest(.max, until: .max) }
+
+    private func expectRest(_ bytesMax: Int, until deadline: UInt64) {
+        passing = (bytesMax, link.loop.deadline(in: Self.quietTime), deadline)
+        link.notePassing()
+    }
+
     private func passBy() {
         guard var passing, hasBytes else { return }
-        while hasBytes, let (_, place) = held {
+        while discardsRest, hasBytes, let (_, place) = held {
             passing.bytesLeft -= place.count
             discardHeld(place.count)
         }
@@ -136,9 +143,9 @@ final class HTTP2Stream {
         link.touch(self)
     }
 
-    /// Whether the rest of the message is still discarded; ends that after the time limit.
+    /// Whether the rest of the message is still awaited; ends that after the time limit.
     func passes(at now: UInt64) -> Bool {
-        guard let passing, !isClosed, ownReset == nil, !hasPassedEnough else { return false }
+        guard let passing, !isClosed, awaitsRest else { return false }
         if now >= passing.quiet { endPassing() }
         return now < passing.quiet
     }

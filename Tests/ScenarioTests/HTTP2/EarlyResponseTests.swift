@@ -94,6 +94,22 @@ struct EarlyResponseTests {
         }
     }
 
+    @Test func `an origin that reads nothing more keeps nobody waiting`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(clock: clock) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.http2Client()
+            let stream = try upload(client, to: origin.authority)
+            let far = try origin.accept()
+            _ = try far.requestHead()
+            try far.send(head("HTTP/1.1 200 OK", "Content-Length: 5") + "early")
+            #expect(try client.frames.head(on: stream)[":status"] == "200")
+            #expect(try client.frames.text(of: stream, exactly: 4) == "earl")
+            for _ in 0..<3 { try clock.advance(by: .seconds(1)) }
+            #expect(try client.frames.text(of: stream, exactly: 1) == "y")
+        }
+    }
+
     @Test func `a client that takes its time gets the end nevertheless`() async throws {
         let rules =
             "rules: [{name: canned, match: {host: a.test}, respond: {status: 200, body: canned}}]"
