@@ -22,34 +22,33 @@ struct AwaitedTests {
         }
     }
 
+    /// The same of a request for `url`, whose client leaves then.
+    private func expect(_ words: String, _ proxy: ProxyFixture, asking url: String) throws {
+        let client = try proxy.client()
+        try client.send("GET", url)
+        try expect(words, proxy)
+        client.close()
+    }
+
     @Test func `the pause before a retry`() async throws {
         let late = "retry: {use: standard, backoff: {scale: 60s, max: 60s, jitter: none}}"
         try await run(late) { proxy in
             let (_, origin) = try proxy.flaky(.status(503, body: "ill"))
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            try expect("next_attempt", proxy)
-            client.close()
+            try expect("next_attempt", proxy, asking: origin.url())
         }
     }
 
     @Test func `the time that Retry-After names`() async throws {
         try await run("retry: standard") { proxy in
             let (_, origin) = try proxy.flaky(.status(503, "Retry-After: 20", body: "later"))
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            try expect("end_of_retry-after", proxy)
-            client.close()
+            try expect("end_of_retry-after", proxy, asking: origin.url())
         }
     }
 
     @Test func `the delay of a rule`() async throws {
         try await run("request: [{delay: 30s}]") { proxy in
             let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            try expect("delay_of_a_rule", proxy)
-            client.close()
+            try expect("delay_of_a_rule", proxy, asking: origin.url())
         }
     }
 
@@ -57,10 +56,7 @@ struct AwaitedTests {
         let tokens = "tokens: {me: {command: [/bin/sleep, '2']}}\n"
         try await run("request: [{auth: me}]", tokens) { proxy in
             let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            try expect("token_command", proxy)
-            client.close()
+            try expect("token_command", proxy, asking: origin.url())
         }
     }
 
