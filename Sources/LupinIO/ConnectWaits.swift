@@ -30,8 +30,7 @@ struct WaitingCall {
 
 /// All calls that wait, in the order in which they came.
 ///
-/// They hold no descriptor: as many threads
-/// as a command has may wait at a time.
+/// They hold no descriptor: as many threads as a command has may wait at a time.
 struct WaitingCalls: ~Copyable {
     var calls: [WaitingCall] = []
     /// Tries them while there are any.
