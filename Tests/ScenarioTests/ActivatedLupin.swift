@@ -7,7 +7,7 @@ import Testing
 final class ActivatedLupin {
     /// Where it reports its states.
     let notices: ParentSocket
-    private let process: Process
+    private let process: ChildProgram
     private let errors = Pipe()
     private let folder: Folder
 
@@ -44,7 +44,7 @@ final class ActivatedLupin {
             sockets.count > 1
             ? FileHandle(fileDescriptor: sockets[1].descriptor) : FileHandle.nullDevice
         process.standardError = errors
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
     }
 
     deinit { if process.isRunning { signal(SIGKILL) } }

@@ -32,7 +32,7 @@ struct ClosedTerminalTests {
         process.standardInput = device
         process.standardOutput = device
         process.standardError = errors
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         try device.close()
         try errors.fileHandleForWriting.close()
         var said = ""

@@ -27,7 +27,7 @@ struct DoctorCommandTests {
         ]
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (

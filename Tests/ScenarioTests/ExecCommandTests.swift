@@ -51,14 +51,14 @@ struct ExecCommandTests {
         }
 
         /// A started `lupin exec` with pipes for its three streams.
-        func start(_ arguments: [String]) throws -> (Process, input: Pipe, output: Pipe) {
+        func start(_ arguments: [String]) throws -> (ChildProgram, input: Pipe, output: Pipe) {
             let process = Lupin.process(Lupin.path, ["exec"] + arguments, in: nil)
             let (input, output) = (Pipe(), Pipe())
             process.environment = environment
             process.standardInput = input
             process.standardOutput = output
             process.standardError = FileHandle.nullDevice
-            try RunningLupin.withoutBlockedSignals { try process.run() }
+            try process.run()
             return (process, input, output)
         }
 

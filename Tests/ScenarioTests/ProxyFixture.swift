@@ -454,7 +454,7 @@ final class ProxyFixture: Sendable {
         let origins = origins.withLock { $0 }
         let originPorts = origins.map(\.address.port)
         let failures = origins.flatMap(\.failures)
-        let mine = Set(ownSockets(originPorts).map(\.inode))
+        let mine = ownSockets(originPorts)
         for origin in origins { origin.endConnections() }
         let done = Bell()
         let stopping = beginStopping()
@@ -471,10 +471,9 @@ final class ProxyFixture: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
         for failure in failures { Issue.record("a script failed: \(failure)") }
         // By inode: once it is closed, a port may belong to another test's socket.
-        #expect(
-            OpenSocket.inodes.isDisjoint(with: mine),
-            "sockets of the proxy are still open"
-        )
+        let open = OpenSocket.inodes
+        let left = mine.filter { open.contains($0.inode) }
+        #expect(left.isEmpty, "sockets of the proxy at \(proxy.addresses) are still open")
         for origin in origins { origin.stop() }
     }
 

@@ -47,15 +47,15 @@ enum Lupin {
     static let noSettings = "/proc/none"
 
     /// A process without the variables that would lead it to somebody's rules, or captures.
-    static func process(_ program: String, _ arguments: [String], in folder: String?) -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
+    static func process(_ program: String, _ arguments: [String], in folder: String?)
+        -> ChildProgram
+    {
+        let process = ChildProgram(program, arguments)
         process.environment = [
             "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": noSettings, "XDG_STATE_HOME": noSettings,
         ]
         process.standardInput = FileHandle.nullDevice
-        if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
+        process.workingFolder = folder
         return process
     }
 
@@ -73,7 +73,7 @@ final class RunningLupin {
     let port: UInt16
     /// Where its socket goes.
     let runtime: Folder
-    private let process: Process
+    private let process: ChildProgram
     private let errors = Pipe()
 
     convenience init(_ arguments: String..., environment: [String: String] = [:]) throws {
@@ -106,7 +106,7 @@ final class RunningLupin {
         self.process = process
         process.standardOutput = FileHandle.nullDevice
         process.standardError = errors
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         var earlier: [String] = []
         var line = try RunningLupin.line(of: errors)
         while !line.contains("listening on ") {
@@ -146,17 +146,6 @@ final class RunningLupin {
     func end() -> Int32 {
         process.waitUntilExit()
         return process.terminationStatus
-    }
-
-    /// A child inherits its parent's mask, and the threads of tests block signals: the child would
-    /// be safe from those that it forgot to block itself.
-    static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
-        var (none, before) = (sigset_t(), sigset_t())
-        // Safety: the calls only use the sets they are given.
-        unsafe sigemptyset(&none)
-        unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try body()
     }
 
     private static func line(of pipe: Pipe) throws -> String {

@@ -11,7 +11,7 @@ final class ForeignTLSServer {
     static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
 
     private let folder: Folder
-    private let process: Int32
+    private let process: ChildProgram
     private let input = Pipe()
     let port: UInt16
 
@@ -23,17 +23,16 @@ final class ForeignTLSServer {
         try Data(files.key).write(to: URL(fileURLWithPath: key))
         let log = folder.path + "/log"
         _ = FileManager.default.createFile(atPath: log, contents: nil)
-        let command = Process()
-        command.executableURL = URL(fileURLWithPath: Self.program)
-        command.arguments =
+        let command = ChildProgram(
+            Self.program,
             ["s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key] + arguments
+        )
         command.standardInput = input
-        let output = FileHandle(forWritingAtPath: log)
-        output?.seekToEndOfFile()
+        let output = try #require(FileHandle(forWritingAtPath: log))
         command.standardOutput = output
         command.standardError = output
         try command.run()
-        process = command.processIdentifier
+        process = command
         var found: UInt16?
         try eventually("the server listens") {
             let line = Self.text(log).firstMatch(of: /ACCEPT [^ ]*:(\d+)/)
@@ -44,8 +43,8 @@ final class ForeignTLSServer {
     }
 
     deinit {
-        kill(process, SIGKILL)
-        waitpid(process, nil, 0)
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
     }
 
     var url: String { "https://old.test:\(port)/" }

@@ -8,7 +8,7 @@ import Testing
 private final class InspectedTerminal {
     private let control: FileHandle
     private let device: FileHandle
-    private let process: Process
+    private let process: ChildProgram
     /// What was shown behind what the test waited for.
     private var unread = ""
     let modesBefore: [UInt32]
@@ -44,7 +44,7 @@ private final class InspectedTerminal {
         process.standardOutput = device
         process.standardError = device
         self.process = process
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
     }
 
     deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }

@@ -118,7 +118,7 @@ struct ConfinedSignalTests {
         )
         let output = Pipe()
         process.standardOutput = output
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         _ = try output.fileHandleForReading.read(upToCount: 6)
         let numbers = [
             "TERM": SIGTERM, "INT": SIGINT, "HUP": SIGHUP, "QUIT": SIGQUIT, "USR1": SIGUSR1,

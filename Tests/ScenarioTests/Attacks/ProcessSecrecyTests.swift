@@ -47,7 +47,7 @@ struct ProcessSecrecyTests {
             process.environment = environment
             let (output, errors) = (Pipe(), Pipe())
             (process.standardOutput, process.standardError) = (output, errors)
-            try RunningLupin.withoutBlockedSignals { try process.run() }
+            try process.run()
             let texts = [output, errors].map {
                 String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             }
@@ -147,7 +147,7 @@ struct ProcessSecrecyTests {
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         let text = String(
             decoding: output.fileHandleForReading.readDataToEndOfFile(),
             as: UTF8.self

@@ -125,7 +125,7 @@ final class SmallInternet {
         _ = FileManager.default.createFile(atPath: errors, contents: nil)
         process.standardOutput = output
         process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return Lupin.Result(

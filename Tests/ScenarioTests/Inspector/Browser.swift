@@ -14,7 +14,7 @@ final class Browser {
         ["/usr/bin/chromium", driver].allSatisfy(FileManager.default.isExecutableFile)
     }
 
-    private let process: Process
+    private let process: ChildProgram
     private let address: SocketAddress
     private let profile: String
     private var session = ""
@@ -45,11 +45,11 @@ final class Browser {
     }
 
     /// The driver asks for the same port by IPv4 and IPv6, and ends where somebody has one of them.
-    private static func startDriver(attempts: Int = 5) throws -> (process: Process, port: UInt16) {
-        let process = Process()
+    private static func startDriver(attempts: Int = 5) throws -> (
+        process: ChildProgram, port: UInt16
+    ) {
+        let process = ChildProgram(driver, ["--port=0"])
         let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: driver)
-        process.arguments = ["--port=0"]
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()

@@ -117,7 +117,7 @@ struct PageBlockTests {
 }
 
 /// Runs a process to its end, however much it prints on standard output.
-private func finish(_ process: Process) throws -> Lupin.Result {
+private func finish(_ process: ChildProgram) throws -> Lupin.Result {
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = errors

@@ -53,14 +53,12 @@ struct ProtocolTests {
         """
 
     private static func python(_ arguments: [String], _ input: String) throws -> (Int32, String) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3"] + arguments
+        let process = ChildProgram("/usr/bin/env", ["python3"] + arguments)
         let (stdin, stdout) = (Pipe(), Pipe())
         process.standardInput = stdin
         process.standardOutput = stdout
         process.standardError = stdout
-        try RunningLupin.withoutBlockedSignals { try process.run() }
+        try process.run()
         try? stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
         try stdin.fileHandleForWriting.close()
         let output = stdout.fileHandleForReading.readDataToEndOfFile()

@@ -30,7 +30,7 @@ struct SocketPlace {
         }
     }
 
-    func command(_ script: String, _ options: [String] = []) -> Process {
+    func command(_ script: String, _ options: [String] = []) -> ChildProgram {
         let words = [SmallInternet.python, "-c", Self.head + script]
         let all = ["exec", "--confine", "--show", shown] + options + ["--"] + words
         let process = Lupin.process(Lupin.path, all, in: work)
@@ -40,7 +40,7 @@ struct SocketPlace {
     }
 
     /// The lines of a script's output.
-    static func run(_ command: Process) throws -> [Substring] {
+    static func run(_ command: ChildProgram) throws -> [Substring] {
         let output = Pipe()
         command.standardOutput = output
         try command.run()

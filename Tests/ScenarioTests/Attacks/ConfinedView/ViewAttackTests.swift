@@ -90,7 +90,7 @@ struct ViewAttackTests {
             try WholeFile.write(Array(text.utf8), to: file)
         }
 
-        func confined(_ options: [String], _ words: [String]) -> Process {
+        func confined(_ options: [String], _ words: [String]) -> ChildProgram {
             let common = [
                 "exec", "--confine", "--rules", "\(work)/lupin.yaml", "--log", "\(work)/log",
                 "--show", path, "--hide", "\(home)/kept",

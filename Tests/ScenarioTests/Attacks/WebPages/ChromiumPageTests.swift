@@ -67,14 +67,15 @@ struct ChromiumPageTests {
     }
 
     private static func document(of url: String, through proxy: ProxyFixture) throws -> String {
-        let browser = Process()
-        browser.executableURL = URL(fileURLWithPath: path)
-        browser.arguments = [
-            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--user-data-dir=\(proxy.directory)/browser", "--ignore-certificate-errors",
-            "--proxy-server=http://127.0.0.1:\(proxy.address.port)", "--timeout=20000",
-            "--virtual-time-budget=3000", "--dump-dom", url,
-        ]
+        let browser = ChildProgram(
+            path,
+            [
+                "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--user-data-dir=\(proxy.directory)/browser", "--ignore-certificate-errors",
+                "--proxy-server=http://127.0.0.1:\(proxy.address.port)", "--timeout=20000",
+                "--virtual-time-budget=3000", "--dump-dom", url,
+            ]
+        )
         let output = Pipe()
         browser.standardOutput = output
         browser.standardError = FileHandle.nullDevice
