@@ -1,18 +1,24 @@
 // Which parent proxy failed, and what it answered.
 
 /// The parent proxy that failed, or refused.
-package struct FailedParent: Sendable, Equatable {
+///
+/// A class: errors are part of every record, and a rare thing of one word makes them cheap to copy.
+package final class FailedParent: Sendable, Equatable {
     /// Its `host:port`.
-    package var place: String
+    package let place: String
     /// The rule that names it; nil where the settings do.
-    package var rule: String?
+    package let rule: String?
     /// The status with which it refused the request or the tunnel; nil where it gave no response.
-    package var status: UInt16?
+    package let status: UInt16?
 
     package init(place: String, rule: String? = nil, status: UInt16? = nil) {
         self.place = place
         self.rule = rule
         self.status = status
+    }
+
+    package static func == (left: FailedParent, right: FailedParent) -> Bool {
+        (left.place, left.rule, left.status) == (right.place, right.rule, right.status)
     }
 
     /// `the parent proxy 127.0.0.1:3128 (rule "corp")`.

@@ -78,9 +78,9 @@ public struct LupinError: Error, Sendable, Equatable {
 
     /// The same error with the rule that names the parent proxy whose failure it is.
     package func naming(parentRule rule: String?) -> LupinError {
-        guard parent != nil, let rule else { return self }
+        guard let parent, let rule else { return self }
         var error = self
-        error.parent?.rule = rule
+        error.parent = FailedParent(place: parent.place, rule: rule, status: parent.status)
         return error
     }
 

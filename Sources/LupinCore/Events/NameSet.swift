@@ -48,14 +48,15 @@ package struct NameSet: Sendable {
     }
 
     private func holds(_ name: Span<UInt8>) -> Bool {
+        guard !name.isEmpty else { return globs.contains { $0.least == 0 } }
+        let end = name[name.count - 1].asciiLowercased
         if name.count < byLength.count {
+            // Few names of one length end alike.
             for candidate in byLength[name.count]
-            where candidate.span.equalsIgnoringCase(name) {
+            where candidate.last == end && candidate.span.equalsIgnoringCase(name) {
                 return true
             }
         }
-        guard !name.isEmpty else { return globs.contains { $0.least == 0 } }
-        let end = name[name.count - 1].asciiLowercased
         for glob in globs where name.count >= glob.least && glob.last ?? end == end {
             if NameSet.matches(glob.bytes.span, name) { return true }
         }

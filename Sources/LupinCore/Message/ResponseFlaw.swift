@@ -49,13 +49,13 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
 
 /// The flaws of one response.
 package struct ResponseFlaws: Sendable, Hashable {
-    private var bits: UInt8 = 0
+    @usableFromInline var bits: UInt8 = 0
 
-    package init() {}
+    @inlinable package init() {}
 
     package init(_ flaws: [ResponseFlaw]) { flaws.forEach { insert($0) } }
 
-    package var isEmpty: Bool { bits == 0 }
+    @inlinable package var isEmpty: Bool { bits == 0 }
 
     package mutating func insert(_ flaw: ResponseFlaw) { bits |= 1 << flaw.rawValue }
 

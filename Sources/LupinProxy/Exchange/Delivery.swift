@@ -48,8 +48,8 @@ extension Exchange {
 
     /// Notes what was read over in the body of a response.
     func noteBodyFlaws() {
-        let flaws = upstream?.bodyFlaws ?? ResponseFlaws()
-        if !flaws.isEmpty { record.flaws.formUnion(flaws) }
+        guard let flaws = upstream?.bodyFlaws, !flaws.isEmpty else { return }
+        record.flaws.formUnion(flaws)
     }
 
     /// Stages the head of the origin's response.
