@@ -131,7 +131,7 @@ package struct Redactor: Sendable {
         if isOff { return (nil, cut) }
         let named = members.findings(in: bytes, isStart: isStart)
         let places = urls.findings(in: bytes, isBody: true)
-        let hits = matcher.find(in: bytes, endsOpen: isCut)
+        let hits = matcher.find(in: bytes, cut: isCut ? .any : .none)
         if named.isEmpty, places.isEmpty, hits.isEmpty { return (nil, cut) }
         let losses = Redactor.joined(
             named.map(Loss.init) + places.map(Loss.init) + hits.map(Loss.init)

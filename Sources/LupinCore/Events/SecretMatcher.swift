@@ -20,6 +20,26 @@ package struct SecretMatcher: Sendable {
         let secret: Int
     }
 
+    /// How much of a secret counts as it where a text ends within it.
+    package enum Cut: Sendable {
+        /// Nothing less than all of it.
+        case none
+        /// What lacks 8 bytes at most, and has 16 or more: too much to be guessed bit by bit by
+        /// somebody who writes texts and sees which of them are hits.
+        case nearlyWhole
+        /// From four characters on.
+        case any
+
+        /// How many bytes of a text may be missing.
+        func missingMax(of count: Int) -> Int {
+            switch self {
+            case .none: 0
+            case .nearlyWhole: max(0, min(8, count - 16))
+            case .any: count
+            }
+        }
+    }
+
     /// A match of `find`.
     package struct Hit: Sendable {
         package let range: Range<Int>
@@ -72,13 +92,13 @@ package struct SecretMatcher: Sendable {
 
     /// Returns all secrets in `bytes`, in order, without overlaps.
     ///
-    /// Usually there is none, which takes no allocation. With `endsOpen` four bytes or more that a
-    /// secret begins with are a match at the end.
-    package func find(in bytes: Span<UInt8>, endsOpen: Bool = false) -> [Hit] {
+    /// Usually there is none, which takes no allocation. `cut` says how much of one must be there
+    /// where the end lies within it.
+    package func find(in bytes: Span<UInt8>, cut: Cut = .none) -> [Hit] {
         if count == 0 { return [] }
         var hits: [Hit] = []
-        search(bytes, endsOpen, &hits) { $0 }
-        searchUnescaped(bytes, endsOpen, layer: 1, &hits) { $0 }
+        search(bytes, cut, &hits) { $0 }
+        searchUnescaped(bytes, cut, layer: 1, &hits) { $0 }
         return SecretMatcher.merged(hits)
     }
 
@@ -148,7 +168,7 @@ package struct SecretMatcher: Sendable {
     /// Undoes the escapes of each kind and searches the result, up to two layers deep.
     private func searchUnescaped(
         _ bytes: Span<UInt8>,
-        _ endsOpen: Bool,
+        _ cut: Cut,
         layer: Int,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
@@ -157,9 +177,9 @@ package struct SecretMatcher: Sendable {
         if present == 0 { return }
         for escaping in Escaping.allCases where present >> escaping.rawValue & 1 == 1 {
             guard let text = Unescaped(bytes, undoing: escaping) else { continue }
-            search(text.bytes.span, endsOpen, &hits) { origin(text.origin(of: $0)) }
+            search(text.bytes.span, cut, &hits) { origin(text.origin(of: $0)) }
             guard layer < SecretMatcher.layersMax else { continue }
-            searchUnescaped(text.bytes.span, endsOpen, layer: layer + 1, &hits) {
+            searchUnescaped(text.bytes.span, cut, layer: layer + 1, &hits) {
                 origin(text.origin(of: $0))
             }
         }
@@ -167,7 +187,7 @@ package struct SecretMatcher: Sendable {
 
     private func search(
         _ bytes: Span<UInt8>,
-        _ endsOpen: Bool,
+        _ cut: Cut,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
@@ -179,10 +199,10 @@ package struct SecretMatcher: Sendable {
             let next = i &+ stride
             defer { i = next }
             guard words.mayHold(bytes.word32(at: next &- 1)) else { continue }
-            for place in i..<next { look(at: place, of: bytes, endsOpen, &runEnd, &hits, origin) }
+            for place in i..<next { look(at: place, of: bytes, cut, &runEnd, &hits, origin) }
         }
         while bytes.count &- i >= 4 {
-            look(at: i, of: bytes, endsOpen, &runEnd, &hits, origin)
+            look(at: i, of: bytes, cut, &runEnd, &hits, origin)
             i &+= 1
         }
     }
@@ -192,27 +212,28 @@ package struct SecretMatcher: Sendable {
     private func look(
         at place: Int,
         of bytes: Span<UInt8>,
-        _ endsOpen: Bool,
+        _ cut: Cut,
         _ runEnd: inout Int,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
         let word = bytes.word32(at: place)
-        guard beginnings.mayHold(word), let hit = match(bytes, endsOpen, at: place, word, &runEnd)
+        guard beginnings.mayHold(word), let hit = match(bytes, cut, at: place, word, &runEnd)
         else { return }
         hits.append(Hit(range: origin(hit.range), secret: hit.secret))
     }
 
     private func match(
         _ bytes: Span<UInt8>,
-        _ endsOpen: Bool,
+        _ cut: Cut,
         at place: Int,
         _ word: UInt32,
         _ runEnd: inout Int
     ) -> Hit? {
         for entry in byBeginning[word] ?? [] {
             let text = texts[entry.text]
-            guard entry.pattern.matches(text.span, in: bytes, at: place, endsOpen: endsOpen) else {
+            let missing = cut.missingMax(of: text.count)
+            guard entry.pattern.matches(text.span, in: bytes, at: place, missing: missing) else {
                 continue
             }
             var start = place

@@ -65,16 +65,21 @@ enum SecretPattern: Sendable {
         }
     }
 
-    /// Whether `text` has all certain characters at `start`, or with `endsOpen` as many as fit.
+    /// Whether `text` has all certain characters at `start`; at its end, those of `missing` bytes
+    /// may lack.
     func matches(
         _ secret: Span<UInt8>,
         in text: Span<UInt8>,
         at start: Int,
-        endsOpen: Bool
+        missing: Int
     ) -> Bool {
         var length = length(count: secret.count)
-        if endsOpen { length = min(length, text.count - start) }
-        guard start + length <= text.count else { return false }
+        if start + length > text.count {
+            guard missing > 0 else { return false }
+            let least = self.length(count: secret.count - missing)
+            length = text.count - start
+            guard length >= least else { return false }
+        }
         for i in 0..<length where !accepts(text[start + i], as: character(at: i, of: secret)) {
             return false
         }

@@ -7,9 +7,6 @@
 package struct SecretMask: Sendable {
     /// How much of one run of base64 is looked at before it is masked to its end.
     private static let runBytesMax = 64 << 10
-    /// A beginning of a secret at the end of a text, where it was cut, is masked from so many bytes
-    /// on: fewer stand in ordinary texts, too.
-    private static let beginningBytesMin = 8
     /// In the place of every byte.
     private static let mark = UInt8(ascii: "*")
 
@@ -84,11 +81,9 @@ package struct SecretMask: Sendable {
         held.removeFirst(cut)
     }
 
-    /// What secrets begin with at the end of the held bytes.
+    /// Secrets that are nearly whole at the end of the held bytes.
     private var cutHits: [SecretMatcher.Hit] {
-        matcher.find(in: held.span, endsOpen: true).filter { hit in
-            hit.range.upperBound == held.count && hit.range.count >= Self.beginningBytesMin
-        }
+        matcher.find(in: held.span, cut: .nearlyWhole).filter { $0.range.upperBound == held.count }
     }
 
     /// How many of the held bytes no secret can go on behind.

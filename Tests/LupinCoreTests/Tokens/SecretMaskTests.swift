@@ -66,18 +66,40 @@ struct SecretMaskTests {
         #expect(Array(output.suffix(5)) == Array(" AAAA".utf8))
     }
 
-    /// Eight bytes of the secret; fewer stand in ordinary texts, too.
+    /// 8 bytes may be missing, and 16 are needed.
     @Test(arguments: [1, 3, 4096])
-    func `a secret that is cut by the end of a text is masked`(pieces: Int) {
-        for count in 8..<Self.secret.utf8.count {
+    func `a secret that lacks little at the end of a text is masked`(pieces: Int) {
+        for count in 17..<Self.secret.utf8.count {
             let cut = String(Self.secret.prefix(count))
             #expect(masked("x: \(cut)", pieces: pieces, [Self.secret]) == "x: \(stars(cut))")
         }
-        for text in ["x: s3cr&t/", "x: s3cr&t/value and more", "s3cr%26"] {
+        for text in ["x: s3cr&t/", "x: s3cr&t/value-0123456 and more", "s3cr%26t%2Fvalue-0123"] {
             #expect(masked(text, pieces: pieces, [Self.secret]) == text)
         }
-        let coded = "s3cr%26t%2Fvalue-012"
+        let coded = "s3cr%26t%2Fvalue-0123456"
         #expect(masked(coded, pieces: pieces, [Self.secret]) == stars(coded))
+        let base64 = String(Base64Text.encode(Array(Self.secret.utf8)).dropLast(8))
+        #expect(masked(base64, pieces: pieces, [Self.secret]) == stars(base64))
+    }
+
+    /// Else a server that repeats what the client writes told the secret, a character at a time.
+    @Test(arguments: [
+        secret, "ghp_0123456789abcdefABCDEF", "a.JWT-with-claims-known.sEcReT0123456789",
+    ])
+    func `a guess is right as a whole or not at all`(secret: String) {
+        let bytes = Array(secret.utf8)
+        let most = bytes.count - 9
+        for count in 1...most {
+            let known = Array(bytes[..<count])
+            let forms = [
+                String(decoding: known, as: UTF8.self), known.map(Self.hex).joined(),
+                known.map { "%" + Self.hex($0) }.joined(), Base64Text.encode(known),
+                known.map { "&#\($0);" }.joined(), known.map { "\\u00" + Self.hex($0) }.joined(),
+            ]
+            for form in forms {
+                #expect(masked("x: \(form)", pieces: 99, [secret]) == "x: \(form)")
+            }
+        }
     }
 
     @Test func `of several secrets each is masked`() {
