@@ -23,15 +23,19 @@ package struct StandardStream: Sendable {
         let flags: Int32
         let device: (major: UInt64, minor: UInt64)
         let isTerminal: Bool
+        /// Whether it is a unix socket of bytes that is connected to another.
+        let isConnected: Bool
 
         package init(
             mode: UInt32,
             flags: Int32,
             device: (major: UInt64, minor: UInt64) = (0, 0),
-            isTerminal: Bool = false
+            isTerminal: Bool = false,
+            isConnected: Bool = false
         ) {
             (self.mode, self.flags) = (mode, flags)
             (self.device, self.isTerminal) = (device, isTerminal)
+            self.isConnected = isConnected
         }
     }
 
@@ -49,7 +53,9 @@ package struct StandardStream: Sendable {
             case O_WRONLY: return .output
             default: return number == STDIN_FILENO ? .input : .output
             }
-        case S_IFIFO, S_IFSOCK: return .kept
+        case S_IFIFO: return .kept
+        // Any other belongs to a network outside, and may be connected to another address there.
+        case S_IFSOCK: return facts.isConnected ? .kept : .refused("a socket of a network outside")
         case S_IFDIR: return .refused("a folder")
         case S_IFBLK: return .refused("a block device")
         case S_IFCHR:
@@ -96,9 +102,36 @@ package struct StandardStream: Sendable {
                 mode: status.st_mode,
                 flags: flags,
                 device: device,
-                isTerminal: isatty(number) == 1
+                isTerminal: isatty(number) == 1,
+                isConnected: Self.isConnectedPair(number)
             )
         )
+    }
+
+    /// Whether a descriptor is one of two unix sockets of bytes that are connected: such a one
+    /// stays so, and takes no address.
+    private static func isConnectedPair(_ number: Int32) -> Bool {
+        let isUnix = option(SO_DOMAIN, of: number) == AF_UNIX
+        let isStream = option(SO_TYPE, of: number) == Int32(SOCK_STREAM.rawValue)
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        // Safety: the call fills the bytes that it is given; each address begins as sockaddr does.
+        let code = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            unsafe getpeername(
+                number,
+                bytes.assumingMemoryBound(to: sockaddr.self).baseAddress,
+                &length
+            )
+        }
+        return isUnix && isStream && code == 0
+    }
+
+    private static func option(_ name: Int32, of number: Int32) -> Int32? {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        // Safety: getsockopt fills the integer it is given.
+        let code = unsafe getsockopt(number, SOL_SOCKET, name, &value, &length)
+        return code == 0 ? value : nil
     }
 
     var name: String {

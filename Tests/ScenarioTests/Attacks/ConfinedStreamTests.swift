@@ -218,6 +218,31 @@ struct ConfinedStreamTests {
         }
     }
 
+    @Test func `a socket is refused, unless it is one of a pair of unix sockets`() throws {
+        let open = """
+            import os, socket, sys
+            kinds = {"tcp": (socket.AF_INET, socket.SOCK_STREAM), "netlink": (16, socket.SOCK_RAW),
+                "udp": (socket.AF_INET6, socket.SOCK_DGRAM), "unix": (socket.AF_UNIX, 1)}
+            if sys.argv[1] in kinds: ends = [socket.socket(*kinds[sys.argv[1]])]
+            else: ends = socket.socketpair(type=getattr(socket, sys.argv[1]))
+            for end in ends: end.set_inheritable(True)
+            os.dup2(ends[0].fileno(), 0)
+            os.execvp(sys.argv[2], sys.argv[2:])
+            """
+        let result = try run(
+            """
+            for kind in tcp udp netlink unix SOCK_DGRAM SOCK_SEQPACKET SOCK_STREAM; do
+              \(SmallInternet.python) -c '\(open)' $kind '\(Lupin.path)' exec --confine -- true
+              echo $?
+            done
+            """
+        )
+        let codes = String(repeating: "126\n", count: 6) + "0\n"
+        #expect(result.output == codes, "\(result.errors)")
+        let message = "lupin: error: standard input is a socket of a network outside, by which"
+        #expect(result.errors.components(separatedBy: message).count == 7, "\(result.errors)")
+    }
+
     @Test func `pipes and null devices stay as they are`() throws {
         let result = try run(
             """
