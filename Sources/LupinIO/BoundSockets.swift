@@ -65,7 +65,15 @@ final class BoundSockets: Sendable {
                 inode: UInt32(truncatingIfNeeded: number)
             )
         }
-        return nil
+        // The process doesn't see the mount: it has another root, or a mount table of its own.
+        var status = stat()
+        // Safety: fstat fills the struct it is given.
+        guard unsafe fstat(file.raw, &status) == 0 else { return nil }
+        let device = UInt64(status.st_dev)
+        return Place(
+            device: UInt32(confine_major(device)) << 20 | UInt32(confine_minor(device)),
+            inode: UInt32(truncatingIfNeeded: number)
+        )
     }
 
     private static func text(_ path: String, bytesMax: Int) -> String {

@@ -27,12 +27,24 @@ struct CallerPath {
             return try Self.name("\(folder)/\(path)", in: root)
         } catch {
             guard error.code == ENOENT || error.code == EXDEV else { throw error }
+            if !path.hasPrefix("/"), let found = inWorkingFolder(path) { return found }
             if let other = followingOwn("\(folder)/\(path)", in: root) {
                 return try Self.name(other, in: root)
             }
             // A link of another process's.
             throw error.code == EXDEV ? SystemError(code: EACCES) : error
         }
+    }
+
+    /// What lies below the working folder, which has no path from the thread's root if that is
+    /// another one than when it went there, or than that of its mounts.
+    private func inWorkingFolder(_ path: String) -> Descriptor? {
+        guard !path.split(separator: "/").contains("..") else { return nil }
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        // Safety: the path is NUL-terminated for the call.
+        guard let raw = try? SystemCall.check({ unsafe Glibc.open("/proc/\(thread)/cwd", flags) })
+        else { return nil }
+        return try? Self.name(path, in: Descriptor(owning: raw))
     }
 
     private static func name(

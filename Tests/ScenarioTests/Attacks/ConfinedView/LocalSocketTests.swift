@@ -75,6 +75,22 @@ struct LocalSocketTests {
         #expect(lines.count == 15 && !lines.suffix(3).contains("reached"), "\(lines)")
     }
 
+    @Test func `sockets of its own are reached from another root`() throws {
+        let place = try SocketPlace()
+        let lines = try SocketPlace.run(
+            place.command(
+                #"""
+                os.makedirs("jail/below")
+                if ctypes.CDLL(None).unshare(0x10020000): raise SystemExit("no namespaces")
+                os.chroot("jail"); os.chdir("/below")
+                servers = [listen("/own"), listen("near")]
+                say(reach("/own"), reach("near"), reach("/below/near"), reach("none"))
+                """#
+            )
+        )
+        #expect(lines == ["reached reached reached No such file or directory"])
+    }
+
     @Test func `who waits for a server keeps nobody from others`() throws {
         let place = try SocketPlace()
         let lines = try SocketPlace.run(
@@ -159,7 +175,7 @@ struct LocalSocketTests {
     }
 
     /// A program that listens at `else`, in a network of its own, as containers do.
-    private func listenElsewhere(in folder: String) throws -> Process {
+    private func listenElsewhere(in folder: String) throws -> ChildProgram {
         let script = SocketPlace.head + "s = listen('else'); say(1); time.sleep(600)"
         let words = ["-rn", SmallInternet.python, "-c", script]
         let process = Lupin.process("/usr/bin/unshare", words, in: folder)
