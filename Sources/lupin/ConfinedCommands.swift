@@ -59,7 +59,7 @@ struct ConfinedCommands {
             source.variables.append(.init(name: "PATH", value: SecretText(path)))
         }
         source.folder = "/"
-        source.unseen = plan.view.writablePlaces
+        source.unseen = plan.writablePlaces
         return source
     }
 

@@ -52,6 +52,15 @@ struct ConfinedPlan: Sendable {
     /// What the user gives by `--show`.
     let shown: [String]
     let environment: [String: String]
+    /// By which other paths files are reached.
+    private let roads = MountRoads(
+        table: String(
+            decoding: WholeFile.content(of: "/proc/self/mountinfo", bytesMax: 4 << 20) ?? [],
+            as: UTF8.self
+        )
+    )
+    /// What shows parts of places by other paths, with what it shows.
+    private var parts: [(path: String, original: String)] = []
 
     /// - Parameters:
     ///   - configuration: That of the command's proxy.
@@ -69,7 +78,8 @@ struct ConfinedPlan: Sendable {
         isRedirecting = gifts.isRedirecting
         shown = gifts.shown
         let homes = [ProcessOwner.home(environment), ProcessOwner.accountHome]
-        self.homes = homes.compactMap { $0.flatMap(PublicFile.target) }.reduce(into: []) {
+            .compactMap { $0.flatMap(PublicFile.target) }
+        self.homes = (homes + homes.flatMap(roads.otherPaths)).reduce(into: []) {
             if $1 != "/", !$0.contains($1) { $0.append($1) }
         }
         var written = configuration
@@ -88,6 +98,7 @@ struct ConfinedPlan: Sendable {
         addHomes(gifts.home)
         if gifts.home == .readOnly { addVariables() }
         addSystem()
+        addParts()
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
             view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
@@ -97,7 +108,20 @@ struct ConfinedPlan: Sendable {
     /// Whether the command may change what is at a path, or put another thing there.
     func isWritable(_ path: String) -> Bool {
         let trail = PathTrail(path, from: ProcessOwner.directory)
-        return ([trail.target] + trail.links.map(\.path)).contains(where: view.isWritable)
+        let paths = [trail.target] + trail.links.map(\.path)
+        return (paths + paths.flatMap(roads.otherPaths)).contains(where: view.isWritable)
+    }
+
+    /// Where the command writes what stays, by every path.
+    var writablePlaces: [String] {
+        view.writablePlaces.flatMap { path in
+            [path]
+                + roads.others(of: path).map { road in
+                    switch road {
+                    case .whole(let other), .part(let other, _): other
+                    }
+                }
+        }
     }
 
     /// Whether the command does not see what is at a path.
@@ -115,8 +139,28 @@ struct ConfinedPlan: Sendable {
     }
 
     mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
+        addPath(mark, path, reason)
+        guard let other = mark.elsewhere else { return }
+        for road in roads.others(of: path) {
+            switch road {
+            case .whole(let path): addPath(other, path, reason)
+            case .part(let path, _) where other == .absent: addPath(.absent, path, reason)
+            case .part(let part, let inside): parts.append((part, "\(path)/\(inside)"))
+            }
+        }
+    }
+
+    private mutating func addPath(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
         view.add(mark, path)
         if reasons[path] == nil { reasons[path] = reason }
+    }
+
+    /// What is not seen by one path is not by another; behind all other places, as those decide.
+    private mutating func addParts() {
+        for (path, original) in parts where isAbsent(original) {
+            let reason = PlacePath.upwards(from: original).compactMap { reasons[$0] }.first
+            addPath(.absent, path, reason ?? .credentials)
+        }
     }
 
     /// A path without links, whether or not it is there.
@@ -243,6 +287,13 @@ struct ConfinedPlan: Sendable {
 
     // MARK: What must hold
 
+    /// Whether the command could put a file there, by any path.
+    private func canPut(at path: String) -> Bool {
+        ([path] + roads.otherPaths(of: path)).contains {
+            view.isWritable(PlacePath.parent(of: $0))
+        }
+    }
+
     /// What lupin reads or writes outside, the command can't change by its name.
     private mutating func check(
         _ trails: [(Belonging, PathTrail)],
@@ -250,9 +301,7 @@ struct ConfinedPlan: Sendable {
     ) throws(ConfinedRefusal) {
         for (belonging, trail) in trails {
             let places = [trail.target] + trail.links.map(\.path)
-            if lasting.contains(belonging),
-                places.contains(where: { view.isWritable(PlacePath.parent(of: $0)) })
-            {
+            if lasting.contains(belonging), places.contains(where: canPut(at:)) {
                 // An editor that saves it puts a file there that is not covered.
                 throw ConfinedRefusal(
                     message: "a lupin that runs uses \(belonging.path), in a folder that the "
@@ -260,7 +309,7 @@ struct ConfinedPlan: Sendable {
                         + "into a folder of its own and add --hide for that, or end that lupin"
                 )
             }
-            for link in trail.links where view.isWritable(PlacePath.parent(of: link.path)) {
+            for link in trail.links where canPut(at: link.path) {
                 guard link.isLast else {
                     throw ConfinedRefusal(
                         message: "\(link.path) is a link in a folder that the command may write, "
@@ -276,13 +325,24 @@ struct ConfinedPlan: Sendable {
                 }
                 add(.absent, link.path, .lupin)
             }
-            let folder = PlacePath.parent(of: trail.target)
-            guard belonging.kind == .replaced, view.isWritable(folder) else { continue }
+            guard belonging.kind == .replaced, canPut(at: trail.target) else { continue }
             throw ConfinedRefusal(
                 message: "lupin replaces \(belonging.path) in a folder that the command may write, "
                     + "so it can't be kept from it: put it elsewhere, or into a folder of its own "
                     + "and add --hide for that"
             )
+        }
+    }
+}
+
+extension ViewedPlace.Mark {
+    /// What the same place is by another path; nil where that is as all else.
+    fileprivate var elsewhere: Self? {
+        switch self {
+        case .absent, .emptied, .dotless: self
+        // What is there outside is not for the command.
+        case .fresh: .emptied
+        case .writable, .shown, .dropped: nil
         }
     }
 }

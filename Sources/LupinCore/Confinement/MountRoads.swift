@@ -1,0 +1,112 @@
+// By which other paths a place is reached, since its file system is mounted more than once.
+
+/// The mounts that a process sees, as `/proc/self/mountinfo` lists them (proc_pid_mountinfo(5)).
+///
+/// Bind mounts, and file systems that are mounted twice, show the same files by several paths. What
+/// another file system shows of them, as FUSE may, the table doesn't tell.
+package struct MountRoads: Sendable {
+    /// Another path to a place, or to something in it.
+    package enum Road: Sendable, Equatable {
+        /// The place itself.
+        case whole(String)
+        /// What is at `inside`, a relative path, of the place.
+        case part(String, inside: String)
+    }
+
+    private struct Mount: Equatable {
+        /// `major:minor` of the file system.
+        let device: String
+        /// The folder of the file system that is mounted.
+        let root: String
+        let point: String
+    }
+
+    private let mounts: [Mount]
+
+    package init(table: String) {
+        mounts = table.split(separator: "\n").compactMap { line in
+            // ID, parent, major:minor, root, mount point
+            let fields = line.split(separator: " ", maxSplits: 5)
+            guard fields.count > 4 else { return nil }
+            return Mount(
+                device: String(fields[2]),
+                root: Self.unescaped(fields[3]),
+                point: Self.unescaped(fields[4])
+            )
+        }
+    }
+
+    /// The other roads to an absolute path without links, and into what lies below it.
+    package func others(of path: String) -> [Road] {
+        guard let own = mount(of: path) else { return [] }
+        let place = Self.join(own.root, Self.rest(of: path, below: own.point))
+        var roads: [Road] = []
+        for mount in mounts where mount.device == own.device && mount != own {
+            if PlacePath.isWithin(place, mount.root) {
+                let other = Self.join(mount.point, Self.rest(of: place, below: mount.root))
+                if other != path, self.mount(of: other) == mount { roads.append(.whole(other)) }
+            } else if PlacePath.isWithin(mount.root, place) {
+                let inside = Self.rest(of: mount.root, below: place)
+                roads.append(.part(mount.point, inside: inside))
+            }
+        }
+        // File systems that are mounted in the place may be mounted elsewhere, too.
+        for inner in mounts where inner.point != path && PlacePath.isWithin(inner.point, path) {
+            let inside = Self.rest(of: inner.point, below: path)
+            for mount in mounts where mount.device == inner.device && mount != inner {
+                if PlacePath.isWithin(inner.root, mount.root) {
+                    let rest = Self.rest(of: inner.root, below: mount.root)
+                    roads.append(.part(Self.join(mount.point, rest), inside: inside))
+                } else if PlacePath.isWithin(mount.root, inner.root) {
+                    let rest = Self.rest(of: mount.root, below: inner.root)
+                    roads.append(.part(mount.point, inside: Self.join(inside, rest)))
+                }
+            }
+        }
+        return roads
+    }
+
+    /// The other paths of the place itself.
+    package func otherPaths(of path: String) -> [String] {
+        others(of: path).compactMap { road in
+            if case .whole(let other) = road { other } else { nil }
+        }
+    }
+
+    /// The mount that shows what is at a path: the last one of the innermost.
+    private func mount(of path: String) -> Mount? {
+        var found: Mount?
+        for mount in mounts where PlacePath.isWithin(path, mount.point) {
+            if PlacePath.depth(of: mount.point) >= PlacePath.depth(of: found?.point ?? "/") {
+                found = mount
+            }
+        }
+        return found
+    }
+
+    /// The relative path; empty for the folder itself.
+    private static func rest(of path: String, below folder: String) -> String {
+        String(path.dropFirst(folder == "/" ? 1 : folder.count + 1))
+    }
+
+    private static func join(_ folder: String, _ rest: String) -> String {
+        if rest.isEmpty { return folder }
+        return folder.hasSuffix("/") ? folder + rest : "\(folder)/\(rest)"
+    }
+
+    /// Undoes `\040` and the like, by which the kernel writes blanks, line ends and backslashes.
+    private static func unescaped(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(3)
+            if byte == 0x5C, digits.count == 3, digits.allSatisfy({ 0x30...0x37 ~= $0 }) {
+                bytes.append(digits.reduce(0) { $0 &* 8 &+ ($1 - 0x30) })
+                rest = rest.dropFirst(3)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,82 @@
+// That what is kept from a confined command is so by every path, where folders are mounted again.
+import Foundation
+import LupinCore
+import LupinIO
+import Testing
+
+@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+struct MountedTwiceTests {
+    /// Runs a script where `$B/road` shows the home, and `$B/keys` its `.ssh`.
+    private func run(_ script: String) throws -> Lupin.Result {
+        let folder = try Folder()
+        let base = try #require(PublicFile.target(of: folder.path))
+        for name in ["own/.ssh/id", "own/.config/lupin/ca.key", "own/docs", "own/work/file"] {
+            let path = "\(base)/\(name)"
+            try WholeFile.makeDirectories(PlacePath.parent(of: path))
+            try WholeFile.write(Array("\(name)\n".utf8), to: path)
+        }
+        for name in ["road", "keys"] { try WholeFile.makeDirectories("\(base)/\(name)") }
+        let rules = "lupin: 1\nintercept: {mode: none}\ntokens: {t: {bearer: \"${file:token}\"}}\n"
+        for name in ["own/rules.yaml", "own/token"] {
+            try WholeFile.write(Array(rules.utf8), to: "\(base)/\(name)")
+        }
+        let setup = """
+            cd "$B"; mount --bind own road; mount --bind own/.ssh keys
+            options="--rules $B/own/rules.yaml --log /dev/null --show $B"
+            confined() { '\(Lupin.path)' exec --confine $options -- "$@"; }
+
+            """
+        let process = Lupin.process(
+            "/usr/bin/unshare",
+            ["-rm", "sh", "-c", setup + script],
+            in: base
+        )
+        process.environment?.merge([
+            "HOME": "\(base)/own", "XDG_CONFIG_HOME": "\(base)/own/.config", "B": base,
+        ]) { $1 }
+        let (output, errors) = (Pipe(), Pipe())
+        (process.standardOutput, process.standardError) = (output, errors)
+        try process.run()
+        let texts = [output, errors].map {
+            String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        }
+        process.waitUntilExit()
+        return Lupin.Result(code: process.terminationStatus, output: texts[0], errors: texts[1])
+    }
+
+    private static let reading = """
+        cat $B/road/.ssh/id $B/keys/id $B/road/.config/lupin/ca.key $B/road/token $B/own/.ssh/id \
+          $B/own/token $B/road/rules.yaml 2>/dev/null; cat $B/road/docs
+        """
+
+    @Test func `what is absent is so by every path`() throws {
+        let result = try run(
+            "cd own/work; confined sh -c '\(Self.reading); echo x > $B/road/work/new'"
+        )
+        #expect(result.output == "own/docs\n", "\(result.errors)")
+    }
+
+    @Test func `and where the command works in the other path`() throws {
+        let result = try run(
+            """
+            cd road/work; confined sh -c '\(Self.reading); echo new > file; cat file'
+            cd ..; confined sh -c 'echo x > new' 2>/dev/null; ls $B/own
+            """
+        )
+        #expect(
+            result.output == "own/docs\nnew\ndocs\nrules.yaml\ntoken\nwork\n",
+            "\(result.errors)"
+        )
+    }
+
+    @Test func `a file that lupin replaces is found by the other path`() throws {
+        let result = try run(
+            """
+            echo 'rules: [{match: a.test, cookies: {jar: work/jar.txt}}]' >> own/rules.yaml
+            cd road/work; confined echo begun; echo $?
+            """
+        )
+        #expect(result.output == "126\n", "\(result.errors)")
+        #expect(result.errors.contains("lupin replaces"), "\(result.errors)")
+    }
+}
