@@ -19,7 +19,7 @@ struct ConfinedText {
         "no rules file: through lupin the command reaches every host, and servers on this machine; "
         + "--rules FILE says which"
 
-    /// Who judges its requests, and which variables it does not get.
+    /// Who judges its requests, which variables it does not get, and which it should perhaps not.
     private var reach: [String] {
         let variables = ConfinedVariables(
             environment,
@@ -27,10 +27,21 @@ struct ConfinedText {
             showing: plan.shown
         )
         let leftOut = variables.leftOut(of: environment, isConfined: true).sorted()
+        let standIns = configuration.settings.exec.variables.map(\.name)
+        let given = environment.keys.sorted().filter { name in
+            environment[name] != "" && Self.credentials.contains(Array(name.utf8).span)
+                && !leftOut.contains(name) && !standIns.contains(name)
+        }
         let rules = configuration.fileName.map { "requests are judged by \($0)" }
         return ["Reached", "  lupin alone: \(LogText.plain(rules ?? Self.withoutRules))"]
-            + (leftOut.isEmpty ? [] : ["Variables left out"])
-            + Self.wrapped(leftOut.map(LogText.plain))
+            + Self.list("Variables left out", leftOut)
+            + Self.list("Variables given that look like credentials; env -u takes one away", given)
+    }
+
+    private static let credentials = NameSet(SecretNames.everywhere)
+
+    private static func list(_ title: String, _ names: [String]) -> [String] {
+        names.isEmpty ? [] : [title] + wrapped(names.map(LogText.plain))
     }
 
     private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [

@@ -333,6 +333,8 @@ struct ExecCommand: ParsableCommand {
             confined.configuration = try refused { () throws(ConfinedRefusal) in
                 try commands.isolated(confined.configuration)
             }
+            let tokens = confined.configuration.settings.tokens.map(\.name)
+            confined.configuration.rules.keptTokens.formUnion(tokens)
             // Behind the plan, which needs the names.
             folders.hold(&confined.configuration)
         }

@@ -32,7 +32,8 @@ package enum SecretNames {
         everywhere + [
             "x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key", "*cookie", "*cookie2",
             "*authentication", "x-jfrog-art-api", "x-honeycomb-team", "x-amzn-oidc-data",
-            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session",
+            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session", "*-bearer", "*-pat",
+            "*-otp", "*-totp", "*-credential", "*-credentials", "*-ticket", "*-sid",
         ]
 
     /// Parameters of URLs and fields of forms besides: in JSON these are ordinary words.

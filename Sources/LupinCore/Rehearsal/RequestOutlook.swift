@@ -18,7 +18,7 @@ package struct Lookout: Sendable {
                 rule.labellingSecrets(labels.indices.contains(index) ? labels[index] : [])
             }
         )
-        rules.standInTokens = Set(configuration.settings.exec.variables.map(\.token))
+        rules.keptTokens = Set(configuration.settings.exec.variables.map(\.token))
         self.rules = rules
         let settings = configuration.settings
         redactor = Redactor(

@@ -184,15 +184,15 @@ package final class Plan: Sendable {
             || (rule.clientCertificate ?? nil) != nil
     }
 
-    /// Whether responses are scrubbed, and whether that is only for stand-ins.
+    /// Whether responses are scrubbed, and whether that is only for what a command may not see.
     private static func scrubbing(
         _ rules: [Rule],
         of set: RuleSet,
         _ tokens: [String]
     ) -> (Bool, Bool) {
         if let written = rules.last(where: { $0.scrub != nil })?.scrub { return (written, false) }
-        let haveStandIn = set.haveStandIn(tokens)
-        return (haveStandIn, haveStandIn)
+        let isKept = set.keepsOne(of: tokens)
+        return (isKept, isKept)
     }
 
     private static func standIns(

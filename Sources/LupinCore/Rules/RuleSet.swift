@@ -6,9 +6,10 @@
 /// wins, and `stop: true` ends matching.
 package struct RuleSet: Sendable {
     package let rules: [Rule]
-    /// The tokens that have a stand-in in this run: responses to requests that may have such a
-    /// credential are scrubbed, unless a rule says otherwise.
-    package var standInTokens: Set<String> = []
+    /// The tokens that this run keeps from its command, since they have a stand-in or the command
+    /// is confined: responses to requests that may have such a credential are scrubbed, unless a
+    /// rule says otherwise.
+    package var keptTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
     /// Whether a rule tests the path, and one decides about what must not go to the wrong place.
@@ -40,8 +41,8 @@ package struct RuleSet: Sendable {
 
     package var isEmpty: Bool { rules.isEmpty }
 
-    /// Whether one of `tokens` has a stand-in, so that the command must not see the credential.
-    func haveStandIn(_ tokens: [String]) -> Bool { tokens.contains(where: standInTokens.contains) }
+    /// Whether the command must not see the credential of one of `tokens`.
+    func keepsOne(of tokens: [String]) -> Bool { tokens.contains(where: keptTokens.contains) }
 
     /// The rules that match `subject`, in file order.
     package func matching(_ subject: MatchSubject) -> [Int] {

@@ -103,7 +103,7 @@ extension Configuration {
     func hiding(_ standIns: StandIns) -> Configuration {
         var copy = self
         copy.secrets += standIns.all.map(\.text)
-        copy.rules.standInTokens = Set(standIns.all.map(\.token))
+        copy.rules.keptTokens.formUnion(standIns.all.map(\.token))
         return copy
     }
 }

@@ -48,7 +48,7 @@ struct StandInPlanTests {
         var exchanging = RuleSet([.named("a", Match()) { $0.standIns = ["github"] }])
         let request = try #require(SampleRequest(.get, .https, host: "a.test"))
         #expect(!exchanging.plan(for: request.subject).scrubs)
-        exchanging.standInTokens = ["github"]
+        exchanging.keptTokens = ["github"]
         #expect(exchanging.plan(for: request.subject).scrubs)
         let (off, others) = try self.plan { $0.scrub = false }
         #expect(!off.scrubs && off.demands == [])

@@ -49,6 +49,19 @@ struct ConfinedVariableTests {
         #expect(result.errors.contains(line), "\(result.errors)")
     }
 
+    @Test func `other credentials that it gets are named before it runs`() throws {
+        let result = try run(
+            ["AWS_SECRET_ACCESS_KEY": "x", "MY_TOKEN": "", "EDITOR": "vi"],
+            in: try Folder(),
+            options: ["--confine", "--explain"]
+        )
+        let title = "Variables given that look like credentials; env -u takes one away"
+        #expect(
+            result.output.contains("\(title)\n    AWS_SECRET_ACCESS_KEY\n"),
+            "\(result.output)\(result.errors)"
+        )
+    }
+
     @Test func `where stand-ins are given they are left out, too`() throws {
         let folder = try Folder()
         let result = try run(

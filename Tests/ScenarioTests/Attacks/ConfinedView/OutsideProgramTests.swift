@@ -75,6 +75,24 @@ struct OutsideProgramTests {
         #expect(String(decoding: said, as: UTF8.self) == "/\n/usr/bin:/bin /\n")
     }
 
+    @Test func `what a rule attaches is masked, with a stand-in or without`() async throws {
+        let origin = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                try connection.reply(200, body: "got \(request["authorization"] ?? "nothing")")
+            }
+        }
+        defer { origin.stop() }
+        let place = try Place(
+            """
+            tokens: {t: {bearer: "a-planted-secret"}}
+            access: {deny_targets: []}
+            rules: [{match: "http://\(origin.authority)", request: [{auth: t}]}]
+            """
+        )
+        let result = try place.confined("curl -s --noproxy '' http://\(origin.authority)/")
+        #expect(result.output == "got Bearer ****************", "\(result.errors)")
+    }
+
     @Test func `a token command beside its rules runs wherever they are named from`() throws {
         let place = try Place(
             """
