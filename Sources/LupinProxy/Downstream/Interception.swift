@@ -121,7 +121,7 @@ extension DownstreamConnection {
         case .silent where interception.mayTunnel:
             return await exchange.joinSpeakingServer(of: interception.origin)
         case .unknown where interception.mayTunnel:
-            return await exchange.goOnAsTunnel(to: interception.origin)
+            return await exchange.goOnAsTunnel(interception)
         case .unknown, .silent:
             return exchange.refuseInside(
                 .request(
@@ -131,6 +131,9 @@ extension DownstreamConnection {
                         + "allow no blind tunnel."
                 )
             )
+        // In clear text the parent would get the requests themselves, by connections of ours.
+        case .http where interception.mayTunnel && interception.passage?.isByLogin == true:
+            return await exchange.goOnAsTunnel(interception)
         case .http:
             enterPlain(exchange, interception)
             return .keep
@@ -228,15 +231,18 @@ extension DownstreamConnection {
                     )
                 )
             }
-            return await exchange.goOnAsTunnel(to: origin)
+            return await exchange.goOnAsTunnel(interception)
         }
         // A program that speaks another protocol would only fail here.
-        let offersHTTP2 = entrance.protocols.contains(.http2)
+        // Streams could need several connections, and the client has logged in to one.
+        let wantsHTTP1 =
+            interception.passage?.isByLogin == true && hello.protocols.contains("http/1.1")
+        let offersHTTP2 = entrance.protocols.contains(.http2) && !wantsHTTP1
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),
             !(offersHTTP2 && hello.protocols.contains("h2"))
         {
-            return await exchange.goOnAsTunnel(to: origin)
+            return await exchange.goOnAsTunnel(interception)
         }
         let filter: TLSFilter
         do throws(LupinError) {
@@ -287,14 +293,18 @@ extension Exchange {
     }
 
     /// Continues as a tunnel after all; the client has its 200 already.
-    func goOnAsTunnel(to origin: Origin) async -> Ending {
+    func goOnAsTunnel(_ interception: Interception) async -> Ending {
+        let origin = interception.origin
         do throws(LupinError) {
             record.mode = .tunnel
             let hop = try tunnelHop(to: origin)
             markHopByHop(for: hop)
-            guard try await reach(origin, by: hop, tellsClient: false), let upstream else {
-                return finish()
+            if let passage = interception.passage, passage.isByLogin, let granted = passage.lend() {
+                hold(granted)
+            } else {
+                guard try await reach(origin, by: hop, tellsClient: false) else { return finish() }
             }
+            guard let upstream else { return finish() }
             try await carry(upstream, to: origin, mayEnclose: false)
         } catch {
             // An HTTP response would be bytes of the tunnel.

@@ -118,7 +118,7 @@ extension Exchange {
             } catch {
                 // A decision that was made already is in the record.
                 if attempt.isClosed { throw error }
-                if let former = next.former, error.parent?.status == 407 {
+                if let former = next.former, lacksLogin(after: error) {
                     return fallBack(to: former, from: attempt, error: error)
                 }
                 let delay = try await evaluate(error, of: attempt)
@@ -322,6 +322,11 @@ extension Exchange {
         )
         dropUpstream()
         return former
+    }
+
+    /// Whether an attempt failed since its connection lacks the client's login.
+    private func lacksLogin(after error: LupinError) -> Bool {
+        error.parent?.status == 407 || enclosure?.passage?.hasEnded == true
     }
 
     private static let loginIsLost = "the client's login is for another connection"

@@ -79,7 +79,8 @@ extension Exchange {
             via: via(received: head.version),
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
             // A response may precede the end of the request: the client may never send the rest.
-            closes: resources.isDraining || !isUploadDone,
+            closes: resources.isDraining || !isUploadDone
+                || enclosure?.passage?.endsBehindResponse(of: upstream) == true,
             isLoginUnderWay: head.status == 407 && upstream?.isForOneClient == true
         )
         if let status = caching?.field {
@@ -323,6 +324,8 @@ extension Exchange {
         }
         dropUpstream()
         record.outcome = error.isDenial ? .denied : .error
+        // A stream of HTTP/2 is no connection.
+        if request.version != .http2, enclosure?.passage?.endsBeforeResponse == true { return }
         do throws(LupinError) {
             try await answer(error)
         } catch {

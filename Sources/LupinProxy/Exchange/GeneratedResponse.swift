@@ -71,7 +71,8 @@ extension Exchange {
         if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
         name(&response)
         // After a malformed request the position of the next one is unknown.
-        response.closes = !hasRequest
+        // A login to a connection is over with the connection that failed.
+        response.closes = !hasRequest || enclosure?.passage?.isByLogin == true
         try await send(response)
     }
 

@@ -131,6 +131,11 @@ extension Exchange {
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
         let granted = enclosure?.passage?.lend(for: hop)
+        if granted == nil, hop.isByLogin {
+            // The client's message answers the challenge of another connection.
+            enclosure?.passage?.end()
+            throw DialFailure(error: .loginIsOver(to: hop))
+        }
         let channel: Channel
         if let granted {
             channel = granted.channel
@@ -334,6 +339,20 @@ extension LupinError {
         var error = self
         error.detail += " The way leads through a tunnel of the parent proxy \(parent.text)."
         return error
+    }
+
+    /// The client has logged in to a connection with the parent proxy, and that one has ended.
+    fileprivate static func loginIsOver(to hop: NextHop) -> LupinError {
+        LupinError(
+            .destinationUnavailable,
+            host: hop.text,
+            detail: "The client's login at the parent proxy \(hop.connectedParent?.text ?? "") was "
+                + "for one connection, which has ended. The client must log in again, with a new "
+                + "CONNECT.",
+            side: .downstream,
+            retry: .never,
+            status: 502
+        )
     }
 
     /// A parent proxy sent a Digest challenge; never seen outside of this file.

@@ -9,10 +9,18 @@ final class ParentPassage {
     let parent: ParentHop
     private let target: Origin
     private let granted = BoundConnection()
+    /// The client has logged in to the granted connection (`ConnectionLogin`): what it has sent
+    /// opens no other one.
+    let isByLogin: Bool
+    /// Another connection was needed, which only the client can log in to.
+    private(set) var hasEnded = false
+    /// A response that came by it has gone to the client.
+    private var isUsed = false
 
     init(_ connection: UpstreamHTTP1, to target: Origin, by parent: ParentHop, since now: UInt64) {
         self.target = target
         self.parent = parent
+        isByLogin = NextHop.parent(parent).isByLogin
         granted.keep(connection, since: now)
     }
 
@@ -23,8 +31,28 @@ final class ParentPassage {
         guard case .secure(let origin, _, through: parent) = hop, origin.host == target.host,
             origin.port == target.port
         else { return nil }
-        return granted.lend(for: .parent(ParentHop(proxy: parent.proxy, security: parent.security)))
+        return lend()
     }
+
+    /// Lends the same to bytes of an unknown protocol.
+    func lend() -> UpstreamHTTP1? {
+        granted.lend(for: .parent(ParentHop(proxy: parent.proxy, security: parent.security)))
+    }
+
+    /// Notes that the way has ended, where the client alone can open it again.
+    func end() { hasEnded = true }
+
+    /// Whether the response that `upstream` gives is the last before the client must log in anew;
+    /// `upstream` is nil where none gives it.
+    func endsBehindResponse(of upstream: (any Upstream)?) -> Bool {
+        guard isByLogin else { return false }
+        isUsed = true
+        return hasEnded || upstream?.isReading == false
+    }
+
+    /// Whether a request gets no response: the client's connection ends, as a kept one may between
+    /// two requests, and the client makes a new one with a new login.
+    var endsBeforeResponse: Bool { hasEnded && isUsed }
 }
 
 extension Exchange {
