@@ -19,6 +19,10 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
     case length
     /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
     case chunkedInHTTP10
+    /// More than one SP before the status (RFC 9112 §4).
+    case spaces
+    /// A Transfer-Encoding that names none: there is none.
+    case coding
 
     /// The word for the record.
     package var word: String {
@@ -30,6 +34,8 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
         case .identity: "identity"
         case .length: "length"
         case .chunkedInHTTP10: "http10"
+        case .spaces: "spaces"
+        case .coding: "coding"
         }
     }
 
@@ -43,13 +49,15 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
         case .identity: "the transfer coding identity"
         case .length: "a length beside chunked"
         case .chunkedInHTTP10: "a transfer coding in HTTP/1.0"
+        case .spaces: "several spaces before the status"
+        case .coding: "an empty Transfer-Encoding"
         }
     }
 }
 
 /// The flaws of one response.
 package struct ResponseFlaws: Sendable, Hashable {
-    @usableFromInline var bits: UInt8 = 0
+    @usableFromInline var bits: UInt16 = 0
 
     @inlinable package init() {}
 

@@ -104,7 +104,7 @@ extension FramingFields {
         return .length(length)
     }
 
-    /// The framing by transfer codings; nil when `identity` is the only one.
+    /// The framing by transfer codings; nil when there is none, or only `identity`.
     private func codedFraming(
         _ codings: TransferCodings,
         minor: UInt8,
@@ -125,7 +125,12 @@ extension FramingFields {
             guard isLenient else { throw MessageProblem(.response, .lengthAndCoding) }
             flaws.insert(.length)
             return .chunked
-        case .malformed: throw MessageProblem(.response, .invalidCoding)
+        case .malformed:
+            guard isLenient, codings.isEmpty else {
+                throw MessageProblem(.response, .invalidCoding)
+            }
+            flaws.insert(.coding)
+            return nil
         case .chunkedTwice: throw MessageProblem(.response, .severalCodings)
         case .otherThenChunked: throw MessageProblem(.response, .unknownCoding)
         case .notEndingInChunked:
@@ -177,7 +182,8 @@ struct TransferCodings {
     private(set) var hasIdentity = false
     private var hasUnknown = false
     private var isMalformed = false
-    private var isEmpty = true
+    /// Whether there is none in all the lines.
+    private(set) var isEmpty = true
 
     /// A sender must not make empty members, and a recipient ignores a few (RFC 9110 §5.6.1.2): in
     /// a request they are refused nonetheless, since another recipient may read them otherwise.

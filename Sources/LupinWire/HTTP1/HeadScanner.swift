@@ -474,11 +474,11 @@ extension HeadScanner {
         }
     }
 
-    private func checkStartLine(_ bytes: Span<UInt8>) throws(MessageProblem) {
+    private mutating func checkStartLine(_ bytes: Span<UInt8>) throws(MessageProblem) {
         let line = bytes.extracting(0..<startLine.end)
         switch side {
         case .request: try RequestLine.check(line, startLine)
-        case .response: try StatusLine.check(line)
+        case .response: try StatusLine.check(line, &flaws, isLenient: isLenient)
         }
     }
 }

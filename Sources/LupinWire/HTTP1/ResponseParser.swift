@@ -160,7 +160,8 @@ extension ParsedResponse {
     ) throws(MessageProblem) {
         var flaws = flaws
         let storage = fields.storage.span
-        let status = StatusLine.status(storage)
+        let start = StatusLine.begin(storage)
+        let status = StatusLine.status(storage, at: start)
         let minor: UInt8 = storage[7] == 0x30 ? 0 : 1
         let notes = FramingFields(fields)
         var framing = BodyFraming.none
@@ -186,11 +187,12 @@ extension ParsedResponse {
             framing: framing,
             keepAlive: persists && !isUntilClose && flaws.isEmpty,
             contentLength: length,
-            hasForeignCoding: isUntilClose && notes.codingLines > 0 && !flaws.contains(.identity),
+            hasForeignCoding: isUntilClose && notes.codingLines > 0 && !flaws.contains(.identity)
+                && !flaws.contains(.coding),
             flaws: flaws
         )
         head.status = status
-        head.reason = StatusLine.reason(lineEnd: line.end)
+        head.reason = StatusLine.reason(behind: start, lineEnd: line.end)
         head.version = minor == 0 ? .http10 : .http11
     }
 }

@@ -44,28 +44,46 @@ enum RequestLine {
 enum StatusLine {
     /// Rejects a line that is not `HTTP/1.x SP 3DIGIT [SP reason]`.
     ///
-    /// The space before an absent reason phrase is often omitted; this is accepted.
-    static func check(_ line: Span<UInt8>) throws(MessageProblem) {
-        guard line.count >= 12, line.isHTTPVersion, line[8] == 0x20,
-            line[9].isASCIIDigit, line[10].isASCIIDigit, line[11].isASCIIDigit,
-            line.count == 12 || line[12] == 0x20
+    /// The space before an absent reason phrase is often omitted; this is accepted. So are several
+    /// before the status, if `flaws` may say so.
+    static func check(
+        _ line: Span<UInt8>,
+        _ flaws: inout ResponseFlaws,
+        isLenient: Bool
+    ) throws(MessageProblem) {
+        guard line.count >= 12, line.isHTTPVersion, line[8] == 0x20 else {
+            throw MessageProblem(.response, .malformedStatusLine)
+        }
+        let start = begin(line)
+        guard start == 9 || isLenient, start + 3 <= line.count,
+            line[start].isASCIIDigit, line[start + 1].isASCIIDigit, line[start + 2].isASCIIDigit,
+            start + 3 == line.count || line[start + 3] == 0x20
         else { throw MessageProblem(.response, .malformedStatusLine) }
         guard line[5] == 0x31 else { throw MessageProblem(.response, .unsupportedVersion) }
         // RFC 9110 §15 ends at 599, but some sites answer 999, and clients must handle it anyway. A
         // response that can be framed is forwarded.
-        guard status(line) >= 100 else {
+        guard status(line, at: start) >= 100 else {
             throw MessageProblem(.response, .statusOutOfRange)
         }
+        if start > 9 { flaws.insert(.spaces) }
     }
 
-    /// The status code of a checked line.
-    static func status(_ line: Span<UInt8>) -> UInt16 {
-        UInt16(line[9] &- 0x30) * 100 + UInt16(line[10] &- 0x30) * 10 + UInt16(line[11] &- 0x30)
+    /// Where the status of a line begins; it may be the line's end.
+    static func begin(_ line: Span<UInt8>) -> Int {
+        var start = 9
+        while start < line.count, line[start] == 0x20 { start &+= 1 }
+        return start
     }
 
-    /// The range of a checked line's reason phrase.
-    static func reason(lineEnd: Int) -> ByteRange {
-        lineEnd > 13 ? ByteRange(13..<lineEnd) : .empty
+    /// The status code of a checked line, which begins at `start`.
+    static func status(_ line: Span<UInt8>, at start: Int) -> UInt16 {
+        UInt16(line[start] &- 0x30) * 100 + UInt16(line[start + 1] &- 0x30) * 10
+            + UInt16(line[start + 2] &- 0x30)
+    }
+
+    /// The range of a checked line's reason phrase, behind the status at `start`.
+    static func reason(behind start: Int, lineEnd: Int) -> ByteRange {
+        lineEnd > start + 4 ? ByteRange((start + 4)..<lineEnd) : .empty
     }
 }
 

@@ -117,7 +117,15 @@ struct ForeignResponse: Sendable, CustomTestStringConvertible {
             "an empty transfer coding",
             "\(ok)Transfer-Encoding:\r\n\(five)\r\nhello",
             "+??",
-            "502"
+            "coding"
+        ),
+        Row("an empty one until close", "\(ok)Transfer-Encoding: \r\n\r\nhello", "+??", "coding"),
+        Row("a list of none", "\(ok)\(coding), ,\r\n\(five)\r\nhello", "+??", "coding"),
+        Row(
+            "an empty one before chunked",
+            "\(ok)Transfer-Encoding:\r\n\(coding)chunked\r\n\r\n\(chunk)",
+            "+??",
+            "ok"
         ),
         Row("identity", "\(ok)\(coding)identity\r\n\r\nhello", "+?+", "identity"),
         Row(
@@ -159,7 +167,16 @@ struct ForeignResponse: Sendable, CustomTestStringConvertible {
         ),
         Row("a chunk's size as 0x5", "\(ok)\(coding)chunked\r\n\r\n0x\(chunk)", "---", "502"),
         Row("another version", "HTTP/2.0 200 OK\r\n\(five)\r\nhello", "+?-", "502"),
-        Row("two spaces before the status", "HTTP/1.1  200 OK\r\n\(five)\r\nhello", "++?", "502"),
+        Row(
+            "two spaces before the status",
+            "HTTP/1.1  200 OK\r\n\(five)\r\nhello",
+            "++?",
+            "spaces"
+        ),
+        Row("and no reason", "HTTP/1.1   200\r\n\(five)\r\nhello", "++?", "spaces"),
+        Row("and no status", "HTTP/1.1     \r\n\(five)\r\nhello", "---", "502"),
+        Row("and a status of two digits", "HTTP/1.1  20 OK\r\n\(five)\r\nhello", "---", "502"),
+        Row("a tab before the status", "HTTP/1.1\t200 OK\r\n\(five)\r\nhello", "???", "502"),
         Row("a status of two digits", "HTTP/1.1 20 OK\r\n\(five)\r\nhello", "---", "502"),
         Row("ICY", "ICY 200 OK\r\n\(five)\r\nhello", "--+", "502"),
         Row("an empty line first", "\r\nHTTP/1.1 200 OK\r\n\(five)\r\nhello", "-??", "502"),
