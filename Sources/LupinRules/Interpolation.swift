@@ -81,8 +81,8 @@ extension DecodingContext {
         isCredential: Bool = false,
         isForShell: Bool = false
     ) -> Template? {
-        guard text.unicodeScalars.contains("$") else { return Template(text) }
         let isSecret = isCredential || role == .secret || role == .userinfo
+        guard isSecret || text.unicodeScalars.contains("$") else { return Template(text) }
         guard isForShell || acceptsVariables(of: text, isCredential: isSecret, at: node) else {
             return nil
         }

@@ -28,6 +28,105 @@ extension ValuePiece {
     }
 }
 
+/// What stands in a value for another one, in languages that lupin doesn't speak.
+enum ForeignPlaceholder: CaseIterable {
+    /// `$(command)`, as shells write it.
+    case command
+    /// The same between backticks.
+    case backticks
+    /// `{{name}}`, as templates write it.
+    case template
+    /// `%NAME%`, as Windows writes it.
+    case percent
+    /// `<your token>`, as documentation writes it.
+    case blank
+
+    /// The first in a credential, with the offset and the count of its scalars.
+    ///
+    /// Backticks and `<…>` count as a word of their own only: a password may have such characters.
+    static func find(in text: String) -> (kind: Self, offset: Int, count: Int)? {
+        let scalars = Array(text.unicodeScalars)
+        for i in scalars.indices {
+            for kind in allCases {
+                if let end = kind.end(in: scalars, from: i) { return (kind, i, end - i) }
+            }
+        }
+        return nil
+    }
+
+    /// The text for users.
+    var name: String {
+        switch self {
+        case .command: "\"$(…)\""
+        case .backticks: "\"`…`\""
+        case .template: "\"{{…}}\""
+        case .percent: "\"%…%\""
+        case .blank: "\"<…>\""
+        }
+    }
+
+    /// Where one that begins at `start` ends; nil if none does.
+    private func end(in scalars: [Unicode.Scalar], from start: Int) -> Int? {
+        switch self {
+        case .command:
+            // `$$` is one `$`.
+            let dollars = scalars[..<start].reversed().prefix { $0 == "$" }.count
+            guard dollars.isMultiple(of: 2) else { return nil }
+            return between("$(", ")", scalars, start)
+        case .template: return between("{{", "}}", scalars, start)
+        case .backticks: return word(between("`", "`", scalars, start), scalars, start)
+        case .blank:
+            guard let end = word(between("<", ">", scalars, start), scalars, start) else {
+                return nil
+            }
+            let inner = scalars[(start + 1)..<(end - 1)]
+            let isText = inner.allSatisfy { $0.isOfVariable || " -.'".unicodeScalars.contains($0) }
+            return isText ? end : nil
+        case .percent: return percentEnd(scalars, start)
+        }
+    }
+
+    private func percentEnd(_ scalars: [Unicode.Scalar], _ start: Int) -> Int? {
+        guard let end = between("%", "%", scalars, start) else { return nil }
+        let inner = scalars[(start + 1)..<(end - 1)]
+        guard let first = inner.first, !("0"..."9").contains(first),
+            inner.allSatisfy(\.isOfVariable)
+        else { return nil }
+        // Behind the second one of two escapes stand two digits.
+        let isEscape =
+            scalars[end...].prefix(2).count { $0.isASCII && $0.properties.isASCIIHexDigit } == 2
+        let isWhole = start == 0 && end == scalars.count
+        let isCapital = inner.count > 1 && !inner.contains { ("a"..."z").contains($0) }
+        return isWhole || (isCapital && !isEscape) ? end : nil
+    }
+
+    /// The end of `close`, behind something that begins with `open` at `start`.
+    private func between(
+        _ open: String,
+        _ close: String,
+        _ scalars: [Unicode.Scalar],
+        _ start: Int
+    ) -> Int? {
+        let (open, close) = (Array(open.unicodeScalars), Array(close.unicodeScalars))
+        guard scalars[start...].starts(with: open) else { return nil }
+        let inner = start + open.count
+        var end = inner + 1
+        while end + close.count <= scalars.count {
+            if scalars[end...].starts(with: close) { return end + close.count }
+            end += 1
+        }
+        return nil
+    }
+
+    /// The same end if what stands before and behind is none of the word.
+    private func word(_ end: Int?, _ scalars: [Unicode.Scalar], _ start: Int) -> Int? {
+        guard let end else { return nil }
+        let isBegun = start == 0 || " :=\"'".unicodeScalars.contains(scalars[start - 1])
+        let isEnded = end == scalars.count || " @\"'".unicodeScalars.contains(scalars[end])
+        return isBegun && isEnded ? end : nil
+    }
+}
+
 extension Unicode.Scalar {
     fileprivate var isOfVariable: Bool {
         isASCII && (properties.isAlphabetic || self == "_" || ("0"..."9").contains(self))
@@ -35,9 +134,21 @@ extension Unicode.Scalar {
 }
 
 extension DecodingContext {
-    /// Reports a variable written as shells do: as an error in a credential, else as a warning.
+    /// Reports a variable written as shells do: as an error in a credential, else as a warning; and
+    /// in a credential what other languages would replace.
     /// - Returns: Whether the value may be used.
     func acceptsVariables(of text: String, isCredential: Bool, at node: YAMLNode) -> Bool {
+        if isCredential, let found = ForeignPlaceholder.find(in: text) {
+            error(
+                .environment,
+                "\(found.kind.name) is no reference, and would be sent as these characters",
+                in: node,
+                offset: found.offset,
+                count: found.count,
+                hint: "write ${env:NAME} or ${secret:PATH}; `command:` under tokens runs a program"
+            )
+            return false
+        }
         guard let found = ValuePiece.shellVariable(in: text) else { return true }
         // A name that is no variable may be a part of a password.
         let isVariable =

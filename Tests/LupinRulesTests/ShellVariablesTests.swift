@@ -46,6 +46,59 @@ struct ShellVariablesTests {
         #expect(!decoded.warnings.map(\.code).contains(.environment))
     }
 
+    @Test(
+        arguments: [
+            "$(cat token.txt)", "Bearer $(cat x)", "x$(y)z", "`pass show x`", "Bearer `cmd`",
+            "%TOKEN%", "%token%", "Bearer %API_TOKEN%", "{{TOKEN}}", "{{ token }}", "k-{{ x.y }}-z",
+            "<token>", "<your token>", "Bearer <YOUR_API_KEY>", "<your-token's name>",
+        ]
+    )
+    func `what other languages would replace is an error in a credential`(text: String) {
+        for body in [
+            "tokens: {a: {bearer: \"\(text)\"}}",
+            "tokens: {a: {basic: {user: u, password: \"\(text)\"}}}",
+            "rules: [{match: a.dev, request: [{set: {X-Api-Key: \"\(text)\"}}]}]",
+        ] {
+            let problems = decode(body).errors
+            #expect(problems.map(\.code) == [.environment], "\(body)")
+            let hint = problems.first?.hint ?? ""
+            #expect(hint.hasPrefix("write ${env:NAME} or ${secret:PATH}"))
+            #expect(hint.contains("command:"))
+        }
+    }
+
+    @Test(
+        arguments: [
+            "http://u:%TOKEN%@p.corp:1", "http://u:{{PW}}@p.corp:1", "http://u:<password>@p.corp:1",
+        ]
+    )
+    func `so it is for a parent proxy`(url: String) {
+        #expect(decode("upstream: {proxy: \"\(url)\"}").errors.first?.code == .environment)
+    }
+
+    @Test(
+        arguments: [
+            "a`b", "a`b`c", "a%b", "100%", "50%off%now", "{x}", "{{", "{{}}", "a<b>c", "x<y", "<>",
+            "$$(cat x)", "a$(b", "%41%42%43", "<!x>", "a%ABC%41",
+        ]
+    )
+    func `a credential may have such characters`(text: String) {
+        #expect(decode("tokens: {a: {bearer: \"\(text)\"}}").errors.isEmpty)
+    }
+
+    @Test(arguments: ["http://u:%41%42%43%44@p.corp:1", "http://u:a%ABC%41@p.corp:1"])
+    func `escapes of a URL are none`(url: String) {
+        let codes = decode("upstream: {proxy: \"\(url)\"}").errors.map(\.code)
+        #expect(!codes.contains(.environment))
+    }
+
+    @Test func `in other values they are text`() {
+        let text = "rules: [{match: a.dev, request: [{set: {X-Env: \"{{a}} %B% <c> `d`\"}}]}]"
+        let decoded = decode(text)
+        #expect(decoded.errors.isEmpty)
+        #expect(!decoded.warnings.map(\.code).contains(.environment))
+    }
+
     @Test func `a variable in braces is told the name of its reference`() {
         let problem = decode("tokens: {a: {bearer: '${GITHUB_TOKEN}'}}").errors.first
         #expect(problem?.hint == "write ${env:GITHUB_TOKEN}, or $${ for the characters")
