@@ -24,7 +24,7 @@
 // | any | 401, the source cannot give another | same | deliver |
 // | any | refreshed | idle | waiting requests continue, waiting 401s replay or get their 401 |
 // | any | refresh failed | failed | waiting requests fail, waiting 401s get their 401 |
-// | failed | the source changed | idle | – |
+// | failed | the source changed, and the server named no time | idle | – |
 
 /// The credential of one token, and its refreshes (single flight).
 ///
@@ -125,7 +125,7 @@ package struct CredentialState: Sendable, Concealed {
     /// the request's own, and the request starts no other.
     package mutating func request(now: UInt64, waitedFor: Int? = nil) -> Advice {
         if let waitedFor, let lastFailure, lastFailure.number >= waitedFor {
-            return valid(at: now).map { .use($0) } ?? .fail(lastFailure.failure)
+            return valid(at: now).map { .use($0) } ?? .fail(told(lastFailure.failure, now))
         }
         if case .failed(let failure, let backOffEnd, let calmEnd) = phase {
             if let issued = valid(at: now) {
@@ -187,7 +187,7 @@ package struct CredentialState: Sendable, Concealed {
         if let issued = valid(at: now) {
             if used != issued.version { return .replay }
         }
-        return .deliver(lastFailure.map { .failed($0.failure) } ?? .unchanged)
+        return .deliver(lastFailure.map { .failed(told($0.failure, now)) } ?? .unchanged)
     }
 
     // MARK: Refreshes
@@ -231,9 +231,18 @@ package struct CredentialState: Sendable, Concealed {
         earlier = (earlier + [issued.credential]).suffix(Self.earlierMax)
     }
 
-    /// Reports that a secret file has changed: the reason of the last failure may be gone.
+    /// Reports that a secret file has changed: the reason of the last failure may be gone, unless
+    /// the server wants to be left alone.
     package mutating func sourceChanged() {
-        if case .failed = phase { phase = .idle }
+        if case .failed(let failure, _, _) = phase, !failure.isByServersWish { phase = .idle }
+    }
+
+    /// The failure for a request that waited for it: it says when a server wants to be asked again.
+    private func told(_ failure: TokenFailure, _ now: UInt64) -> TokenFailure {
+        guard failure.isByServersWish, case .failed(_, let backOffEnd, _) = phase,
+            now < backOffEnd
+        else { return failure }
+        return failure.held(microseconds: backOffEnd - now)
     }
 
     /// Microseconds until a request without a credential may start the next refresh.
@@ -253,7 +262,7 @@ package struct CredentialState: Sendable, Concealed {
     private static let calm: UInt64 = 1_000_000
 
     /// The most that a server can make requests fail, in seconds.
-    private static let backOffSecondsMax: UInt64 = 60
+    private static let backOffSecondsMax: UInt64 = 3600
 
     /// Starts a refresh; returns false if too many have begun in the window.
     private mutating func start(_ now: UInt64) -> Bool {

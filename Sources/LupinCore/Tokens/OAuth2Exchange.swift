@@ -110,14 +110,17 @@ package struct OAuth2Exchange: Sendable {
     ///   - status: Its status.
     ///   - body: Its content, decoded.
     ///   - retryAfter: The value of its `Retry-After`.
+    ///   - unixMicroseconds: The wall clock, for a date in it.
     /// - Returns: The token and its data.
     /// - Throws: `.refused` or `.malformed`, with host, status and error code only.
     package func response(
         status: UInt16,
         body: [UInt8],
-        retryAfter: String? = nil
+        retryAfter: String? = nil,
+        now unixMicroseconds: Int64
     ) throws(TokenFailure) -> TokenResponse {
-        let seconds = retryAfter.flatMap(OAuth2Exchange.delay)
+        let wait = retryAfter.flatMap { RetryAfterField.delay($0, now: unixMicroseconds) }
+        let seconds = wait.map { ($0.boundedMicroseconds + 999_999) / 1_000_000 }
         let answer = body.count > OAuth2Exchange.bodyBytesMax ? nil : JSONValue(parsing: body.span)
         let error = answer?["error"]?.string
         // Some servers report errors with status 200.
@@ -214,10 +217,5 @@ package struct OAuth2Exchange: Sendable {
             (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C
         }
         return isCode && (1...64).contains(text.utf8.count) ? text : nil
-    }
-
-    /// Parses `Retry-After` in seconds (RFC 9110 §10.2.3); dates are not supported here.
-    private static func delay(_ text: String) -> UInt64? {
-        text.utf8.count <= 9 ? NumberReader.unsigned(text) : nil
     }
 }

@@ -57,6 +57,9 @@ package struct TokenFailure: Error, Sendable, Equatable {
         return held
     }
 
+    /// Whether the token server has said when it may be asked again.
+    package var isByServersWish: Bool { (retryAfterSeconds ?? 0) > 0 }
+
     /// Whether a retry is useless until a user changes something.
     ///
     /// | Failure | Permanent | Because |

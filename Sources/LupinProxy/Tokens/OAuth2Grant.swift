@@ -14,6 +14,9 @@ final class OAuth2Grant {
     /// The pause between two checks whether another process has finished.
     private static let turnPause = Duration.milliseconds(20)
 
+    /// The longest pause wanted by a server that clients wait for.
+    private static let pauseMax = Duration.seconds(1)
+
     let definition: TokenDefinition
     let source: OAuth2Source
     let resources: WorkerResources
@@ -129,7 +132,8 @@ final class OAuth2Grant {
         let response = try exchange.response(
             status: answer.status,
             body: try plainBody(of: answer, exchange),
-            retryAfter: answer.retryAfter
+            retryAfter: answer.retryAfter,
+            now: resources.wallNow
         )
         if let next = response.refreshToken {
             resources.shared.secrets.add(next)
@@ -185,6 +189,8 @@ final class OAuth2Grant {
             guard OAuth2Exchange.isTransient(answer.status) else { return nil }
             let wanted = answer.retryAfter
             least = wanted.flatMap { RetryAfterField.delay($0, now: resources.wallNow) } ?? .zero
+            // Else all who wait are told when, and nobody asks before.
+            guard least <= Self.pauseMax else { return nil }
         case .failure(let error): guard error.isBeforeRequest else { return nil }
         }
         let chance = resources.chance()

@@ -185,11 +185,30 @@ struct CredentialStateTests {
             (Self.unreachable, 0), (Self.refused, 10),
             (TokenFailure(.refused(host: "a", status: 429, error: nil), retryAfterSeconds: 7), 7),
             (TokenFailure(.refused(host: "a", status: 429, error: nil), retryAfterSeconds: 0), 0),
-            (TokenFailure(.excessive, retryAfterSeconds: UInt64.max), 60),
+            (TokenFailure(.excessive, retryAfterSeconds: UInt64.max), 3600),
         ] as [(TokenFailure, UInt64)]
     )
     func `a failure has its back-off`(failure: TokenFailure, seconds: UInt64) {
         #expect(CredentialState.backOff(after: failure) == seconds * Self.second)
+    }
+
+    @Test func `where a server says when, all are told, and nobody asks before`() {
+        let busy = TokenFailure(
+            .refused(host: "a", status: 503, error: nil),
+            retryAfterSeconds: 30
+        )
+        var state = state()
+        _ = state.request(now: Self.time(0))
+        let refresh = state.refreshNumber
+        state.refreshFailed(busy, now: Self.time(0))
+        let waited = state.request(now: Self.time(0), waitedFor: refresh)
+        #expect(waited == .fail(busy.held(microseconds: 30 * Self.second)))
+        let late = busy.held(microseconds: 1 * Self.second)
+        #expect(state.request(now: Self.time(29)) == .fail(late))
+        #expect(state.settled(version: nil, now: Self.time(29)) == .deliver(.failed(late)))
+        state.sourceChanged()
+        #expect(state.request(now: Self.time(29)) == .fail(late))
+        #expect(state.request(now: Self.time(30)) == .wait(startsRefresh: true))
     }
 
     @Test func `a changed source ends the pause`() {

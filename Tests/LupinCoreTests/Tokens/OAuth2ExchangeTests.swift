@@ -38,7 +38,12 @@ struct OAuth2ExchangeTests {
     ) throws -> TokenResponse {
         let exchange = OAuth2Exchange(try source())
         let bytes = Array(body.utf8)
-        return try exchange.response(status: status, body: bytes, retryAfter: retryAfter)
+        return try exchange.response(
+            status: status,
+            body: bytes,
+            retryAfter: retryAfter,
+            now: 946_684_700_500_000
+        )
     }
 
     private func failure(
@@ -163,7 +168,9 @@ struct OAuth2ExchangeTests {
         let body = #"{"access_token":"abc","token_type":"mac"}"#
         _ = try failure(body)
         let exchange = OAuth2Exchange(try source(), takesAnyType: true)
-        #expect(try exchange.response(status: 200, body: Array(body.utf8)).accessToken == "abc")
+        #expect(
+            try exchange.response(status: 200, body: Array(body.utf8), now: 0).accessToken == "abc"
+        )
     }
 
     @Test func `a busy server is asked again, one that refuses is not`() {
@@ -276,8 +283,9 @@ struct OAuth2ExchangeTests {
 
     @Test(
         arguments: [
-            ("120", 120), (nil, nil), ("", nil), ("-1", nil), ("9999999999", nil),
-            ("Fri, 31 Dec 1999 23:59:59 GMT", nil),
+            ("120", 120), (nil, nil), ("", nil), ("-1", nil), ("1.5", 2), (" 7 ", 7),
+            ("9999999999", 315_360_000), ("Fri, 31 Dec 1999 23:59:59 GMT", 99),
+            ("Thu, 30 Dec 1999 23:59:59 GMT", 0),
         ] as [(String?, UInt64?)]
     )
     func `a server may ask to be left alone`(field: String?, seconds: UInt64?) throws {

@@ -68,7 +68,7 @@ struct SecretTextTests {
         source.parameters = [.init(name: "a", value: .text(secret))]
         let request = try OAuth2Exchange(source).request { _ throws(TokenFailure) in [] }
         let json = Array("{\"access_token\": \"hunter2\", \"refresh_token\": \"hunter2\"}".utf8)
-        let response = try OAuth2Exchange(source).response(status: 200, body: json)
+        let response = try OAuth2Exchange(source).response(status: 200, body: json, now: 0)
         let values: [Any] = [
             secret, secret.parts, pair, credential, state, state.request(now: 0), source, request,
             response, TokenDefinition(name: "a", line: 1, source: .bearer(secret)),
