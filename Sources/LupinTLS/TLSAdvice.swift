@@ -3,7 +3,7 @@ import LupinCore
 
 /// The certificate that lupin shows to a server that asks for one, as users know it.
 package struct ClientIdentity: Sendable {
-    let file: String
+    package let file: String
     /// The day on which it expired; nil while it is valid.
     let expiry: String?
 
@@ -76,10 +76,10 @@ extension TLSFailure {
 }
 
 extension ClientIdentity {
-    /// The object of a sentence, and what may be wrong with it.
+    /// The object of a sentence, and what may be wrong with it; never the file, since every client
+    /// is told.
     fileprivate var sentence: String {
-        let certificate = "the client certificate \(file) (client_cert)"
-        return expiry.map { "\(certificate), which expired on \($0)." }
-            ?? "\(certificate). Does it know the CA that signed that?"
+        expiry.map { "the client certificate, which expired on \($0)." }
+            ?? "the client certificate. Does it know the CA that signed that?"
     }
 }

@@ -45,7 +45,7 @@ struct TLSAdviceTests {
             (.alertReceived(.handshakeFailure), nil, "may have refused"),
         ] as [(TLSFailure.Kind, String?, String)]
     )
-    func `a certificate that was set and refused is named`(
+    func `a certificate that was set and refused is told, and never its file`(
         kind: TLSFailure.Kind,
         expiry: String?,
         words: String
@@ -53,7 +53,8 @@ struct TLSAdviceTests {
         let identity = ClientIdentity(file: "/etc/my.pem", expiry: expiry)
         let failure = TLSFailure(kind, reason: "")
         let advice = failure.advice(hasShownCertificate: true, identity: identity)
-        #expect(advice?.contains("refused the client certificate /etc/my.pem") == true)
+        #expect(advice?.contains("refused the client certificate") == true)
+        #expect(advice?.contains("/etc") == false)
         #expect(advice?.contains(words) == true)
     }
 }

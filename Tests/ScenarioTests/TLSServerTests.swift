@@ -151,6 +151,26 @@ struct TLSServerTests {
         }
     }
 
+    @Test(arguments: ["-tls1_2", "-tls1_3"])
+    func `who gets a page is told the key of a refused certificate, its owner the file`(
+        version: String
+    ) async throws {
+        let other = try TestAuthority.identityFiles("other.test")
+        try await run(Self.certificate) { proxy in
+            let path = "\(proxy.directory)/other.pem"
+            try Data(other.pem).write(to: URL(filePath: path))
+            let arguments = [version, "-Verify", "1", "-verify_return_error", "-CAfile", path]
+            let server = try ForeignTLSServer(arguments, by: proxy.authority)
+            let response = try proxy.client().get(server.url)
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("refused the client certificate"))
+            #expect(response.bodyText.contains("client_cert of the rule"))
+            let said = response.bodyText + response.fields.map(\.value).joined()
+            #expect(!said.contains("my.pem"))
+            #expect(try proxy.record()["error.detail"]?.contains("my.pem") == true)
+        }
+    }
+
     @Test func `a server that negotiates anew is refused in words`() async throws {
         try await run(Self.certificate) { proxy in
             let server = try ForeignTLSServer(["-tls1_2"], by: proxy.authority)

@@ -90,7 +90,7 @@ extension RecordFormat {
     ) {
         if let error = attempts[i].error {
             place.add(.errorType, literal: error.kind.token, to: &output)
-            place.add(.errorDetail, error.detail, redactor, to: &output)
+            place.add(.errorDetail, error.recordedDetail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
         }
         place.add(.decision, literal: attempts[i].decision.rawValue, to: &output)

@@ -70,7 +70,7 @@ extension FailureSummary {
     package init(_ error: LupinError, _ redactor: Redactor) {
         self.init(
             token: error.kind.token,
-            detail: redactor.cleaned(error.detail),
+            detail: redactor.cleaned(error.recordedDetail),
             side: error.side.rawValue
         )
     }

@@ -15,6 +15,8 @@ public struct LupinError: Error, Sendable, Equatable {
     ///
     /// It may hold bytes of a peer: escape it before printing, and redact it before sending.
     package var detail: String
+    /// What the record says behind it and no page does; empty for nothing.
+    package var ownersDetail = ""
 
     /// The parent proxy whose failure it is, instead of the host's; nil for none.
     package var parent: FailedParent?
@@ -82,6 +84,20 @@ public struct LupinError: Error, Sendable, Equatable {
         var error = self
         error.parent = FailedParent(place: parent.place, rule: rule, status: parent.status)
         return error
+    }
+
+    /// The same error with the key that sets the client certificate which a server refused.
+    package func naming(certificateRule rule: String?) -> LupinError {
+        guard !ownersDetail.isEmpty else { return self }
+        var error = self
+        let key = rule.map { "client_cert of the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
+        error.detail += " It is set by \(key)."
+        return error
+    }
+
+    /// What the record says of it.
+    package var recordedDetail: String {
+        ownersDetail.isEmpty ? detail : "\(detail) \(ownersDetail)"
     }
 
     /// The same error as one at `origin`, if it is upstream's and names no host.

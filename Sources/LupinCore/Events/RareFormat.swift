@@ -101,7 +101,7 @@ extension RecordFormat {
     ) {
         if let error = record.error {
             place.add(.errorType, literal: error.kind.token, to: &output)
-            place.add(.errorDetail, error.detail, redactor, to: &output)
+            place.add(.errorDetail, error.recordedDetail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
             if let parent = error.parent { add(parent, at: &place, to: &output) }
         }

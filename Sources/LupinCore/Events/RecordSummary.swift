@@ -59,7 +59,7 @@ package struct RecordSummary: Sendable, Equatable {
         reset = record.reset?.code.name ?? ""
         if let error = record.error {
             errorType = error.kind.token
-            errorDetail = redactor.cleaned(error.detail)
+            errorDetail = redactor.cleaned(error.recordedDetail)
         }
         rules = record.rules.matched.map { redactor.cleaned($0) }
         bypassCause = record.bypass?.cause ?? ""

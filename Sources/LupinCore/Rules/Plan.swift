@@ -90,6 +90,8 @@ package final class Plan: Sendable {
     package let trust: NamedTrustPolicy?
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
     package let clientCertificate: CertificateFiles??
+    /// The name of the rule that says so.
+    package let certificateRule: String?
     package let tls: TLSOverrides
     /// The file of the cookie jar, from the last matching rule that has one or `off`.
     package let cookieJar: String?
@@ -150,7 +152,8 @@ package final class Plan: Sendable {
         responseSummaries = responseSteps.map(\.summary)
         (bodyEdits, responseEdits) = (steps.filter(\.editsBody), responseSteps.filter(\.editsBody))
         trust = Self.trust(of: acting)
-        clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
+        let certifying = acting.last { $0.clientCertificate != nil }
+        (clientCertificate, certificateRule) = (certifying?.clientCertificate, certifying?.name)
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         capture = acting.last { $0.capture != nil }?.capture
         trace = rules.last { $0.trace != nil }?.trace

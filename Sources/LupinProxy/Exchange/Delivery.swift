@@ -308,7 +308,7 @@ extension Exchange {
     func fail(_ error: LupinError) async {
         if isCancelled { return endUnanswered(.cancelled) }
         let error = blamed(error).naming(parentRule: plan?.proxyRule)
-            .naming(redirectedTo ?? record.origin)
+            .naming(redirectedTo ?? record.origin).naming(certificateRule: plan?.certificateRule)
         record.error = error
         upload?.cancel()
         download?.cancel()

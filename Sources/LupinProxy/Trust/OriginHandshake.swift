@@ -186,5 +186,9 @@ extension LupinError {
             self.init(.tlsAlertReceived, host: host, detail: detail)
         default: self.init(.tlsProtocolError, host: host, detail: detail)
         }
+        guard let identity,
+            advice != failure.advice(hasShownCertificate: hasShownCertificate)
+        else { return }
+        ownersDetail = "Its file is \(identity.file)."
     }
 }
