@@ -242,16 +242,19 @@ final class CaptureDesk: Sendable {
 
     // MARK: Opening
 
-    /// Whether there is a file, open or not.
+    /// Whether there is a file that can be read.
+    ///
+    /// One that can't be opened has nothing for this lupin: another one of the user may have it.
     var mayHaveExchanges: Bool {
-        state.withLock { state in
+        let isThere = state.withLock { state in
             switch state {
             case .opened: true
             case .failed, .closed: false
-            case .untouched:
-                folder.map(CaptureFile.exists) ?? false
+            case .untouched: folder.map(CaptureFile.exists) ?? false
             }
         }
+        guard isThere, case .success = open() else { return false }
+        return true
     }
 
     var folder: String? {
