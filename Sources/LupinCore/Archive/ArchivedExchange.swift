@@ -127,8 +127,10 @@ package struct ArchivedExchange: Sendable, Equatable {
     /// The content of `postData`, or of a response's `content`.
     private static func content(_ json: JSONValue, encoding key: String) -> Body {
         let isCut = json["_truncated"].map { $0 != .string("") && $0 != .bool(false) } ?? false
-        guard let text = json["text"]?.string else {
-            let isMissing = (json["size"]?.number ?? 0) > 0 || json["comment"] != nil
+        let hasSize = (json["size"]?.number ?? 0) > 0
+        // Some programs write an empty text for one that they did not keep.
+        guard let text = json["text"]?.string, !(text.isEmpty && hasSize) else {
+            let isMissing = hasSize || json["comment"] != nil
             return Body(
                 [],
                 isPartial: isCut || isMissing || key == "_encoding",

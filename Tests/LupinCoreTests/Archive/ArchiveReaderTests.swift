@@ -52,7 +52,8 @@ struct ArchiveReaderTests {
 
     @Test(arguments: [
         (#"{"size":3}"#, true), (#"{"size":0}"#, false), (#"{"size":-1,"comment":"none"}"#, true),
-        (#"{"size":3,"text":""}"#, false), (#"{"size":3,"text":"abc"}"#, false), ("{}", false),
+        (#"{"size":3,"text":""}"#, true), (#"{"size":0,"text":""}"#, false),
+        (#"{"size":3,"text":"abc"}"#, false), ("{}", false),
         (#"{"size":3,"text":"!","encoding":"base64"}"#, true), ("null", false),
         (#"{"size":3,"text":"ab","_truncated":"limit"}"#, false),
     ])
