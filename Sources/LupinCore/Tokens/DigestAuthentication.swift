@@ -40,17 +40,21 @@ package struct DigestSession: Sendable, Equatable {
     /// - Parameters:
     ///   - method: The method as sent.
     ///   - uri: The request target as sent.
+    ///   - content: The body as sent, empty without one; nil where it is not known yet.
     ///   - credentials: User and password.
     ///   - cnonce: Fresh random text of base64 or hexadecimal characters.
     ///   - hash: The hash function.
     /// - Returns: `Digest` with its parameters, as an ``OctetText``: a realm goes back unchanged.
+    ///   It is nil if it must protect a content that is not known.
     package mutating func field(
         method: String,
         uri: String,
+        content: [UInt8]?,
         credentials: UserPassword,
         cnonce: String,
         hash: (DigestAlgorithm.Hash, [UInt8]) -> [UInt8]
-    ) -> String {
+    ) -> String? {
+        if content == nil, challenge.quality == .authInt { return nil }
         // After 4 billion requests a server that checks the count treats the wrapped count as a
         // replay and answers with the next nonce.
         count &+= 1
@@ -63,14 +67,19 @@ package struct DigestSession: Sendable, Equatable {
         }
         var secret = digest(credentials.user, challenge.realm, credentials.password)
         if challenge.algorithm.isSession { secret = digest(secret, challenge.nonce, cnonce) }
-        let request = digest(method, uri)
+        var request = digest(method, uri)
+        if challenge.quality == .authInt {
+            // RFC 7616 §3.4.3.
+            request = digest(method, uri, HexText.text(hash(function, content ?? [])))
+        }
         var digits: [UInt8] = []
         digits.append(hex: UInt64(count), digits: 8)
         let number = String(decoding: digits, as: UTF8.self)
+        let quality = challenge.quality == .authInt ? "auth-int" : "auth"
         let response =
-            challenge.hasQualityOfProtection
-            ? digest(secret, challenge.nonce, number, cnonce, "auth", request)
-            : digest(secret, challenge.nonce, request)
+            challenge.quality == .none
+            ? digest(secret, challenge.nonce, request)
+            : digest(secret, challenge.nonce, number, cnonce, quality, request)
         var parts = [
             user(credentials.user, hashed: { digest(credentials.user, challenge.realm) }),
             "realm=\(DigestSession.quoted(challenge.realm))",
@@ -78,8 +87,8 @@ package struct DigestSession: Sendable, Equatable {
         ]
         if challenge.namesAlgorithm { parts.append("algorithm=\(challenge.algorithm.rawValue)") }
         parts.append("nonce=\(DigestSession.quoted(challenge.nonce))")
-        if challenge.hasQualityOfProtection {
-            parts += ["nc=\(number)", "cnonce=\(DigestSession.quoted(cnonce))", "qop=auth"]
+        if challenge.quality != .none {
+            parts += ["nc=\(number)", "cnonce=\(DigestSession.quoted(cnonce))", "qop=\(quality)"]
         }
         parts.append("response=\"\(response)\"")
         if let opaque = challenge.opaque { parts.append("opaque=\(DigestSession.quoted(opaque))") }

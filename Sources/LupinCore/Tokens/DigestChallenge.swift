@@ -39,8 +39,16 @@ package struct DigestChallenge: Sendable, Equatable {
     /// Whether the challenge names it: servers before RFC 2617 don't know the parameter and get
     /// none.
     package var namesAlgorithm: Bool
-    /// Whether `qop=auth` applies; otherwise the form of RFC 2069, without nonce count and cnonce.
-    package var hasQualityOfProtection: Bool
+    /// What the answer protects.
+    package enum Quality: Int, Sendable, Equatable {
+        /// `qop=auth-int`: the content, too, which has to be known before the head is sent.
+        case authInt
+        /// The form of RFC 2069, without nonce count and cnonce.
+        case none
+        case auth
+    }
+
+    package var quality: Quality
     /// Whether only the nonce had expired: user and password were right.
     package var isStale: Bool
     /// Whether the user is sent hashed.
@@ -48,10 +56,10 @@ package struct DigestChallenge: Sendable, Equatable {
 
     /// Parses a challenge; nil if it can't be answered.
     ///
-    /// That is: no realm or nonce, an unknown algorithm, or only `auth-int`, which would need the
-    /// whole body before the head. `domain` is ignored: the rules decide which requests get a
-    /// credential. `charset` is ignored too: users and passwords are hashed as UTF-8, its only
-    /// permitted value.
+    /// That is: no realm or nonce, or an unknown algorithm or quality. `auth-int` alone can be
+    /// answered where the content is known. `domain` is ignored: the rules decide which requests
+    /// get a credential. `charset` is ignored too: users and passwords are hashed as UTF-8, its
+    /// only permitted value.
     package init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isScheme("Digest"), let realm = challenge["realm"],
             let nonce = challenge["nonce"], !nonce.isEmpty
@@ -60,8 +68,8 @@ package struct DigestChallenge: Sendable, Equatable {
         guard let algorithm = DigestAlgorithm(name: name ?? "MD5") else { return nil }
         // Some servers write an empty list for none.
         let qualities = challenge["qop"]?.lowercased().split { ", \t".contains($0) } ?? []
-        let offered = qualities.isEmpty ? nil : qualities.contains("auth")
-        guard offered ?? !algorithm.isSession else { return nil }
+        guard let quality = Quality(offered: qualities), quality != .none || !algorithm.isSession
+        else { return nil }
         // These are copied into a field of ours.
         for text in [realm, nonce, challenge["opaque"] ?? ""] {
             guard !text.unicodeScalars.contains(where: \.isControl) else { return nil }
@@ -71,7 +79,7 @@ package struct DigestChallenge: Sendable, Equatable {
         opaque = challenge["opaque"]
         self.algorithm = algorithm
         namesAlgorithm = name != nil
-        hasQualityOfProtection = offered != nil
+        self.quality = quality
         isStale = challenge["stale"]?.lowercased() == "true"
         wantsUserHash = challenge["userhash"]?.lowercased() == "true"
     }
@@ -86,6 +94,21 @@ package struct DigestChallenge: Sendable, Equatable {
     }
 
     private var strength: Int {
-        (algorithm.hash == .sha256 ? 2 : 0) + (hasQualityOfProtection ? 1 : 0)
+        (algorithm.hash == .sha256 ? 3 : 0) + quality.rawValue
+    }
+}
+
+extension DigestChallenge.Quality {
+    /// The one to use of those that are offered; nil if all are unknown.
+    fileprivate init?(offered: [Substring]) {
+        if offered.isEmpty {
+            self = .none
+        } else if offered.contains("auth") {
+            self = .auth
+        } else if offered.contains("auth-int") {
+            self = .authInt
+        } else {
+            return nil
+        }
     }
 }

@@ -116,7 +116,8 @@ extension Attempt {
         let authorization = exchange.resources.shared.parentCredentials.field(
             for: parent.proxy,
             method: adapted.head.method,
-            uri: target
+            uri: target,
+            content: framing.isEmpty ? [] : nil
         )
         return exchange.options(
             target: isConnect ? .authority : .absolute(adapted.origin.scheme),

@@ -403,7 +403,8 @@ extension Exchange {
         }
         let outcome = try await authentication.retry(
             after: response.head,
-            isReplayable: attempt.isReplayable
+            isReplayable: attempt.isReplayable,
+            content: isUploadDone ? attempt.replay?.wholeInMemory : nil
         ) { condition in
             guard condition.check(response, to: sent) == nil else { return false }
             guard condition.needsBody else { return true }

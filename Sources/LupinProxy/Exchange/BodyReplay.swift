@@ -50,6 +50,9 @@ final class BodyReplay {
     /// The number of kept bytes.
     var count: UInt64 { UInt64(bytes.count) + (file?.count ?? 0) }
 
+    /// All that is kept, where it lies in memory.
+    var wholeInMemory: [UInt8]? { isComplete && file == nil ? bytes : nil }
+
     func append(_ payload: Span<UInt8>) {
         guard isComplete else { return }
         var kept = 0

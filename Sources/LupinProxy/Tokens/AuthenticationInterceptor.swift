@@ -42,6 +42,8 @@ final class AuthenticationInterceptor: RequestAdapter {
     /// The versions of the credentials that the steps of the next attempt name.
     private var namedVersions: [String: Int] = [:]
     var replays = 0
+    /// The client's content, once an attempt has sent it and it was kept.
+    private var sentContent: [UInt8]?
     /// The names of fields that carry a credential, for code that must not pass them on.
     var fieldNames: [String] { attached.map(\.field.name) + exchanged.fieldNames }
 
@@ -217,6 +219,7 @@ final class AuthenticationInterceptor: RequestAdapter {
                 for: request.origin,
                 method: request.head.method.token,
                 uri: request.head.pathText,
+                content: content(of: request),
                 credentials: pair
             )
             use.mark = answer?.mark
@@ -228,6 +231,20 @@ final class AuthenticationInterceptor: RequestAdapter {
             return nil
         }
         return try definition.field.value(credential: issued.credential.text)
+    }
+
+    /// Whether the next attempt knows the content of its request.
+    var isContentKnown: Bool {
+        exchange.framing.isEmpty || exchange.heldUpload?.whole != nil || sentContent != nil
+    }
+
+    /// The content of a request as it is sent, for a Digest that protects it; nil where it is not
+    /// known yet.
+    func content(of request: UpstreamRequest) -> [UInt8]? {
+        if exchange.framing.isEmpty { return [] }
+        // A coding of ours is made while it is sent.
+        guard request.coding == nil else { return nil }
+        return exchange.heldUpload?.whole ?? sentContent
     }
 
     /// - Throws: Why the credential may not be sent there.
@@ -341,15 +358,18 @@ final class AuthenticationInterceptor: RequestAdapter {
     ///
     /// A token is refreshed at most once per exchange: a second 401 goes to the client.
     ///
-    /// `meets` says whether the response meets a condition.
+    /// `meets` says whether the response meets a condition; `content` is what the request has sent,
+    /// nil where it was not kept.
     func retry(
         after response: ResponseHead,
         isReplayable: Bool,
+        content: [UInt8]?,
         meets: (ValidationPolicy) -> Bool
     ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String)? {
         let refused = uses.filter { $0.definition.refresh.on.contains(where: meets) }
         // Of several credentials it means one that can change for the next attempt.
         guard let use = refused.last(where: \.isCurable) ?? refused.last else { return nil }
+        sentContent = content
         let challenges = AuthenticationChallenge.challenges(in: response.fields, .wwwAuthenticate)
         if challenges.isInsufficientScope { return (.deliver, "insufficient_scope") }
         switch use.definition.source {

@@ -11,6 +11,10 @@ extension AuthenticationInterceptor {
         _ isReplayable: Bool
     ) -> (decision: AttemptRecord.Decision, reason: String) {
         guard isReplayable else { return (.deliver, "the body was not kept") }
+        guard isContentKnown || DigestChallenge.best(challenges)?.quality != .authInt else {
+            note(use.definition, .failed)
+            return (.deliver, "qop=auth-int needs the body before it is sent, and it is not known")
+        }
         guard replays < digestReplaysMax,
             store.challenged(use.definition, by: use.origin, challenges, answered: use.mark)
                 == .replay
@@ -40,6 +44,7 @@ extension AuthenticationInterceptor {
                     for: uses[i].origin,
                     method: request.head.method.token,
                     uri: request.head.pathText,
+                    content: content(of: request),
                     credentials: pair
                 )
             else { return nil }

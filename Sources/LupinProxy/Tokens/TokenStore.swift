@@ -225,12 +225,13 @@ final class TokenStore: Sendable {
     // MARK: Challenges
 
     /// The answer to the last challenge of `origin`, with its own nonce count; nil when there is no
-    /// challenge.
+    /// challenge, or where it must protect a `content` that is not known.
     func digest(
         _ definition: TokenDefinition,
         for origin: Origin,
         method: String,
         uri: String,
+        content: [UInt8]?,
         credentials: UserPassword
     ) -> (field: String, mark: DigestSession.Mark)? {
         let cnonce = Base64Text.encode(RandomSource.bytes(count: 18))
@@ -239,10 +240,12 @@ final class TokenStore: Sendable {
             let field = session.field(
                 method: method,
                 uri: uri,
+                content: content,
                 credentials: credentials,
                 cnonce: cnonce,
                 hash: MessageDigest.digest
             )
+            guard let field else { return nil }
             entries[definition.name]?.digests[origin] = session
             return (field, session.mark)
         }

@@ -263,7 +263,8 @@ extension Exchange {
             resources.shared.parentCredentials.field(
                 for: parent.proxy,
                 method: .connect,
-                uri: origin.hostAndPort
+                uri: origin.hostAndPort,
+                content: []
             ) ?? parent.login
         // Via lets a chain of proxies detect that it leads back here.
         options.via = via(received: request.version)

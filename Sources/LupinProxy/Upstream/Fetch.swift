@@ -163,7 +163,8 @@ extension Exchange {
             let own = resources.shared.parentCredentials.field(
                 for: parent.proxy,
                 method: fetch.method,
-                uri: "\(fetch.origin.scheme.name)://\(fetch.origin.authority)\(fetch.path)"
+                uri: "\(fetch.origin.scheme.name)://\(fetch.origin.authority)\(fetch.path)",
+                content: fetch.body
             )
             options.proxyAuthorization = own ?? parent.login
         }

@@ -12,14 +12,23 @@ final class ParentCredentials: Sendable {
 
     /// The value of Proxy-Authorization for a request; nil where the rules file has no credentials.
     ///
-    /// `uri` is the request target as sent: a URL, or `host:port` of a CONNECT.
-    func field(for parent: ParentProxy, method: Method, uri: String) -> String? {
+    /// `uri` is the request target as sent: a URL, or `host:port` of a CONNECT. A parent that asks
+    /// for a Digest of a `content` that is not known gets none, and never the password.
+    func field(
+        for parent: ParentProxy,
+        method: Method,
+        uri: String,
+        content: [UInt8]?
+    ) -> String? {
         guard let userinfo = parent.userinfo else { return nil }
-        let digest = sessions.withLock { sessions -> String? in
-            guard var session = sessions[parent], let pair = Self.pair(userinfo) else { return nil }
+        return sessions.withLock { sessions -> String? in
+            guard var session = sessions[parent], let pair = Self.pair(userinfo) else {
+                return BasicCredentials.field(userinfo)
+            }
             let field = session.field(
                 method: method.token,
                 uri: uri,
+                content: content,
                 credentials: pair,
                 cnonce: Base64Text.encode(RandomSource.bytes(count: 18)),
                 hash: MessageDigest.digest
@@ -27,7 +36,6 @@ final class ParentCredentials: Sendable {
             sessions[parent] = session
             return field
         }
-        return digest ?? BasicCredentials.field(userinfo)
     }
 
     /// Takes the challenges of a 407; returns false when sending the request again would not help.

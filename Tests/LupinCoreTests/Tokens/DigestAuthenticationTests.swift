@@ -38,15 +38,18 @@ struct DigestAuthenticationTests {
         _ session: inout DigestSession,
         user: String = "ann",
         cnonce: String = "cn",
+        content: [UInt8]? = nil,
         _ table: HashTable = HashTable()
     ) throws -> String {
-        session.field(
+        let field = session.field(
             method: "GET",
             uri: "/x",
+            content: content,
             credentials: try UserPassword(user: user, password: "pw"),
             cnonce: cnonce,
             hash: table.digest
         )
+        return try #require(field)
     }
 
     @Test func `a realm is hashed and sent back byte for byte`() throws {
@@ -66,6 +69,7 @@ struct DigestAuthenticationTests {
         let field = session.field(
             method: "GET",
             uri: "/x",
+            content: [],
             credentials: try UserPassword(user: "ann", password: "pw"),
             cnonce: "cn"
         ) { _, bytes in
@@ -74,7 +78,7 @@ struct DigestAuthenticationTests {
         }
         #expect(inputs.first == Array("ann:".utf8) + realm + Array(":pw".utf8))
         var sent = FieldSection()
-        sent.set(name: "Authorization", octets: field)
+        sent.set(name: "Authorization", octets: try #require(field))
         let bytes = Array(sent.storage[sent.lines[0].value.range])
         let expected = Array("realm=\"".utf8) + realm + Array("\"".utf8)
         #expect(bytes.split(separator: expected).count == 2)
@@ -114,6 +118,7 @@ struct DigestAuthenticationTests {
         let field = session.field(
             method: "GET",
             uri: "/dir/index.html",
+            content: [],
             credentials: try UserPassword(user: "Mufasa", password: "Circle of Life"),
             cnonce: Self.cnonce,
             hash: table.digest
@@ -145,6 +150,7 @@ struct DigestAuthenticationTests {
         let field = session.field(
             method: "GET",
             uri: "/doe.json",
+            content: [],
             credentials: try UserPassword(user: user, password: "Secret, or not?"),
             cnonce: cnonce,
             hash: table.digest
@@ -248,13 +254,41 @@ struct DigestAuthenticationTests {
 
     @Test(arguments: [
         "Basic realm=r", "Digest realm=r", "Digest nonce=n", "Digest realm=r, nonce=\"\"",
-        "Digest realm=r, nonce=n, algorithm=SHA-512-256", "Digest realm=r, nonce=n, qop=auth-int",
+        "Digest realm=r, nonce=n, algorithm=SHA-512-256", "Digest realm=r, nonce=n, qop=auth-conf",
         "Digest realm=r, nonce=n, algorithm=MD5-sess",
         "Digest realm=\"a\u{1}b\", nonce=n", "Digest realm=r, nonce=\"a\\\u{D}\\\u{A}b\"",
         "Digest realm=r, nonce=n, opaque=\"\u{7F}\"", "",
     ])
     func `what cannot be answered is no session`(value: String) {
         #expect(DigestSession(challenges(value)) == nil)
+    }
+
+    @Test(arguments: [("", "d41d"), ("hello", "5d41")])
+    func `where auth-int alone is offered the content is protected`(
+        content: String,
+        hash: String
+    ) throws {
+        var session = try session("Digest realm=r, nonce=n, qop=\"auth-int\"")
+        let table = HashTable([
+            "ann:r:pw": "aa", content: hash, "GET:/x:\(hash)": "bb",
+            "aa:n:00000001:cn:auth-int:bb": "cc",
+        ])
+        let field = try field(&session, content: Array(content.utf8), table)
+        #expect(field.contains("nc=00000001, cnonce=\"cn\", qop=auth-int, response=\"cc\""))
+    }
+
+    @Test func `a content that is not known can't be protected, and uses no count`() throws {
+        var session = try session("Digest realm=r, nonce=n, qop=auth-int")
+        let unknown = session.field(
+            method: "POST",
+            uri: "/x",
+            content: nil,
+            credentials: try UserPassword(user: "ann", password: "pw"),
+            cnonce: "cn",
+            hash: HashTable().digest
+        )
+        #expect(unknown == nil)
+        #expect(try field(&session, content: []).contains("nc=00000001"))
     }
 
     // MARK: Going on

@@ -94,10 +94,18 @@ private final class DigestServer: Sendable {
     let algorithm: String
     let user: String
     let password: String
+    /// `auth` or `auth-int`.
+    let quality: String
     private let state = Mutex(State())
 
-    init(_ algorithm: String, user: String = "me", password: String = "pw") {
+    init(
+        _ algorithm: String,
+        user: String = "me",
+        password: String = "pw",
+        quality: String = "auth"
+    ) {
         self.algorithm = algorithm
+        self.quality = quality
         self.user = user
         self.password = password
     }
@@ -119,7 +127,7 @@ private final class DigestServer: Sendable {
         state.withLock { state in
             let nonce = "nonce\(state.nonces)"
             let challenge =
-                #"Digest realm="r", nonce="\#(nonce)", qop="auth", algorithm=\#(algorithm)"#
+                #"Digest realm="r", nonce="\#(nonce)", qop="\#(quality)", algorithm=\#(algorithm)"#
             guard let field = request["authorization"], field.hasPrefix("Digest ") else {
                 return challenge
             }
@@ -127,8 +135,9 @@ private final class DigestServer: Sendable {
             guard found["nonce"] == nonce else { return challenge + ", stale=true" }
             let secret = hex("\(user):r:\(password)")
             let (count, cnonce) = (found["nc"] ?? "", found["cnonce"] ?? "")
-            let action = hex("\(request.method):\(request.target)")
-            let due = hex("\(secret):\(nonce):\(count):\(cnonce):auth:\(action)")
+            let content = quality == "auth-int" ? ":\(hex(request.bodyText))" : ""
+            let action = hex("\(request.method):\(request.target)\(content)")
+            let due = hex("\(secret):\(nonce):\(count):\(cnonce):\(quality):\(action)")
             guard found["response"] == due, found["uri"] == request.target,
                 let number = Int(count, radix: 16), number > state.counts[nonce] ?? 0
             else { return challenge }
@@ -170,6 +179,32 @@ struct DigestTokenTests {
             let records = try proxy.records(3)
             #expect(records.map { $0.count("attempts") } == [2, 1, 1])
             #expect(records[0]["attempts.0.reason"] == "digest challenge")
+        }
+    }
+
+    @Test func `where the server wants the content protected it is`() async throws {
+        let server = DigestServer("SHA-256", quality: "auth-int")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { try server.serve($0) }
+            let client = try proxy.client()
+            #expect(try client.get(origin.url("/a")).bodyText == "in")
+            #expect(try client.get(origin.url("/b")).bodyText == "in")
+            // Its content is known once an attempt has sent it.
+            try client.send("POST", origin.url("/c"), body: "hello")
+            #expect(try client.response().bodyText == "in")
+            #expect(server.seen == ["nonce1/1", "nonce1/2", "nonce1/3"])
+        }
+    }
+
+    @Test func `where its content can't be known the record says why`() async throws {
+        let server = DigestServer("MD5", quality: "auth-int")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { try server.serve($0) }
+            let client = try proxy.client()
+            try client.send("POST", origin.url("/c"), body: String(repeating: "x", count: 300_000))
+            #expect(try client.response().status == 401)
+            let reason = try proxy.record()["attempts.0.reason"] ?? ""
+            #expect(reason.contains("auth-int") || reason == "the body was not kept")
         }
     }
 
