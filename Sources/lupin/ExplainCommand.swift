@@ -175,6 +175,14 @@ struct ExplainCommand: ParsableCommand {
         let written = rules.path.map { _ in WrittenFile(of: rules.configuration) }
         var explanation = Explanation(request, rules.configuration, written, record: record)
         explanation.bypasses = bypasses
+        if record == nil, let retry = explanation.retry {
+            explanation.health = RunningOrigin.find(
+                explanation.finalOrigin,
+                retry.policy,
+                socket: socket,
+                rulesFile: rulesFile
+            )
+        }
         return isJSON
             ? explanation.json
             : ExplainText(

@@ -1,5 +1,6 @@
 // The retry section of an explanation: what would be sent again, and by which rule.
 import LupinCore
+import LupinIO
 
 extension Explanation {
     /// The retries after failures; nil when the request is not seen or not sent.
@@ -28,7 +29,8 @@ extension Explanation {
         } else {
             name = "\(retry.policy.name): no rule says otherwise"
         }
-        return [name] + retry.lines.map { "  \($0)" } + ["resume: \(resumeText)"]
+        let now = health?.lines(retry.policy) ?? []
+        return [name] + (retry.lines + now).map { "  \($0)" } + ["resume: \(resumeText)"]
     }
 
     private var resumeText: String {
@@ -60,6 +62,7 @@ extension Explanation {
             line.add("max", UInt64(wait.most))
         }
         line.add("words", list: retry.lines)
+        if let health { add(health, retry.policy, to: &line) }
         line.closeObject()
         line.openObject("resume")
         line.add("on", plan.resumes)
@@ -69,5 +72,22 @@ extension Explanation {
             if let number = rules[index].keyLines["resume"] { line.add("line", UInt64(number)) }
         }
         line.closeObject()
+    }
+
+    /// Adds how the origin fares now.
+    private func add(
+        _ health: RunningOrigin,
+        _ policy: RetryPolicy,
+        to line: inout JSONLine
+    ) {
+        let now = SystemCall.wallMicroseconds()
+        if let end = policy.circuit.flatMap({ health.end(of: $0, now: now) }) {
+            line.add("circuit_open_until", text: RunningOrigin.text(end))
+        }
+        if let budget = policy.budget {
+            let allowed = budget.allowed(for: health.requests)
+            line.add("budget_left", UInt64(max(0, allowed - health.retries)))
+            line.add("budget", UInt64(allowed))
+        }
     }
 }

@@ -23,6 +23,8 @@ struct Explanation {
     let record: RecordedExchange?
     /// Clients for which a running lupin currently tunnels the host.
     var bypasses: [RunningBypass] = []
+    /// What a running lupin knows of the origin; nil where none runs.
+    var health: RunningOrigin?
     let checks: [RequestOutlook.Check]
     private(set) var settings: [SettingValue] = []
     private let redactor: Redactor

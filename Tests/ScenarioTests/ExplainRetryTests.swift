@@ -94,4 +94,39 @@ struct ExplainRetryTests {
         #expect(resume["on"] as? Bool == true && resume["acts"] as? Bool == false)
         #expect(resume["rule"] as? String == "everybody" && resume["line"] as? Int == 8)
     }
+
+    @Test func `a running lupin adds what budget and circuit say now`() throws {
+        let origin = try ScriptedOrigin { connection in
+            while try connection.nextRequest() != nil { try connection.reply(503) }
+        }
+        defer { origin.stop() }
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            listen: [{address: 127.0.0.1:0}]
+            rules:
+              - name: own
+                match: {host: 127.0.0.1}
+                retry:
+                  use: standard
+                  circuit: {failures: 2, open: 5m}
+                  backoff: {base: 2, scale: 1ms, max: 2ms, jitter: none}
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        let running = try RunningLupin("--rules", file)
+        let url = origin.url("/")
+        let asked = ["explain", "--rules", file, url]
+        let environment = ["PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": running.runtime.path]
+        let before = try Lupin.run(asked, environment: environment).output
+        #expect(!before.contains("circuit now"))
+        let client = try ScriptedClient(to: .loopback(port: running.port))
+        #expect(try client.get(url).status == 503)
+        let lines = section(try Lupin.run(asked, environment: environment).output)
+        #expect(lines.contains { $0.hasPrefix("    circuit now: open until 2") })
+        #expect(lines.contains { $0.hasPrefix("    budget now: 9") && $0.contains("of 100") })
+        let json = try Lupin.run(asked + ["--json"], environment: environment).output
+        #expect(json.contains("\"circuit_open_until\":\"2"))
+        #expect(json.contains("\"budget_left\":9"))
+    }
 }

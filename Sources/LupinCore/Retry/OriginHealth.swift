@@ -60,12 +60,19 @@ extension OriginHealth {
     ) -> BudgetAnswer {
         let now = use(now)
         let (requests, retries) = counts.sums(window: budget.window, now)
-        // The rules file permits only 0 to 1; any other value must become a valid one.
-        let ratio = budget.ratio > 0 ? min(budget.ratio, 1) : 0
-        let allowed = max(budget.floor, Int(Double(requests) * ratio), 0)
+        let allowed = budget.allowed(for: requests)
         guard retries < allowed else { return .spent(retries: retries, allowed: allowed) }
         counts.addRetry(now)
         return .admitted
+    }
+}
+
+extension RetryPolicy.Budget {
+    /// The number of retries beside so many requests of a window.
+    package func allowed(for requests: Int) -> Int {
+        // The rules file permits only 0 to 1; any other value must become a valid one.
+        let ratio = ratio > 0 ? min(ratio, 1) : 0
+        return max(floor, Int(Double(requests) * ratio), 0)
     }
 }
 
@@ -108,6 +115,35 @@ extension OriginHealth {
     package func isOpen(_ circuit: RetryPolicy.Circuit, _ now: UInt64) -> Bool {
         hasFailedRetry && failuresInRow >= UInt32(clamping: circuit.failures)
             && now.elapsed(since: lastFailure) <= circuit.openMicroseconds
+    }
+}
+
+// MARK: What people are told
+
+extension OriginHealth {
+    /// The numbers by which policies decide.
+    package struct Figures: Sendable, Equatable {
+        /// Failures since the last success.
+        package var failuresInRow: Int
+        /// A retry is among them.
+        package var hasFailedRetry: Bool
+        /// Microseconds since the last failure; nil where none came after the last success.
+        package var sinceFailure: UInt64?
+        /// Those of the window.
+        package var requests: Int
+        package var retries: Int
+    }
+
+    /// The numbers of now, with the counts in the last `window`; nothing is counted by that.
+    package func figures(window: Duration, _ now: UInt64) -> Figures {
+        let (requests, retries) = counts.sums(window: window, max(now, lastUse))
+        return Figures(
+            failuresInRow: Int(failuresInRow),
+            hasFailedRetry: hasFailedRetry,
+            sinceFailure: failuresInRow > 0 ? now.elapsed(since: lastFailure) : nil,
+            requests: requests,
+            retries: retries
+        )
     }
 }
 

@@ -79,6 +79,7 @@ struct AdminDesk {
         case .listRules: rules.list()
         case .previewRule: try rules.preview(request.json())
         case .appendRule: try await rules.append(request.json())
+        case .origins: try origins(request, loop)
         case .bypasses: bypasses(loop)
         case .clearBypasses: clearBypasses()
         case .cache: cache.figures(shared.snapshot)
@@ -139,6 +140,28 @@ struct AdminDesk {
     }
 
     private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
+
+    /// How origins fare, as budgets and circuits count it in the last `window` milliseconds.
+    private func origins(
+        _ request: AdminRequest,
+        _ loop: EventLoop
+    ) throws(AdminAnswer) -> AdminAnswer {
+        let window = Duration.milliseconds(try request.count("window") ?? 10_000)
+        let all = shared.health.figures(window: window, now: loop.now)
+        let redactor = shared.redactor
+        return AdminAnswer { line in
+            line.add("origins", objects: all) { line, entry in
+                let (origin, figures) = entry
+                let name = "\(origin.scheme.name)://\(origin.hostAndPort)"
+                line.add("origin", text: redactor.cleaned(name))
+                line.add("failures", UInt64(figures.failuresInRow))
+                line.add("retried", figures.hasFailedRetry)
+                if let since = figures.sinceFailure { line.add("ago", since / 1000) }
+                line.add("requests", UInt64(figures.requests))
+                line.add("retries", UInt64(figures.retries))
+            }
+        }
+    }
 
     /// The clients that refused lupin's certificate, and for how long rules are bypassed for them.
     private func bypasses(_ loop: EventLoop) -> AdminAnswer {

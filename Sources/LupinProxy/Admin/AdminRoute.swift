@@ -7,6 +7,7 @@ import LupinCore
 enum AdminRoute: CaseIterable, Sendable {
     case status, metrics, reload
     case rulesText, listRules, previewRule, appendRule
+    case origins
     case bypasses, clearBypasses
     case cache, clearCache, storedResponses, dropStoredResponses
     // Before the routes of one exchange, whose ID may be any word.
@@ -32,7 +33,8 @@ enum AdminRoute: CaseIterable, Sendable {
     /// and so is whatever changes something.
     var audience: Audience {
         switch self {
-        case .status, .metrics, .bypasses, .cache, .storedResponses, .exchanges, .liveExchanges,
+        case .status, .metrics, .origins, .bypasses, .cache, .storedResponses, .exchanges,
+            .liveExchanges,
             .exchange, .capture:
             .watcher
         case .reload, .listRules, .previewRule, .appendRule, .clearBypasses, .clearCache,
@@ -54,6 +56,7 @@ enum AdminRoute: CaseIterable, Sendable {
         case .listRules: (.get, "/v1/rules/list")
         case .previewRule: (.post, "/v1/rules/preview")
         case .appendRule: (.post, "/v1/rules/append")
+        case .origins: (.get, "/v1/origins")
         case .bypasses: (.get, "/v1/bypasses")
         case .clearBypasses: (.delete, "/v1/bypasses")
         case .cache: (.get, "/v1/cache")

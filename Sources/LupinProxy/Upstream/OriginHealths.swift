@@ -38,6 +38,17 @@ final class OriginHealths: Sendable {
         }
     }
 
+    /// The figures of every origin that was in use lately, by name.
+    func figures(window: Duration, now: UInt64) -> [(origin: Origin, figures: OriginHealth.Figures)]
+    {
+        let all = records.withLock { $0 }
+        return all.compactMap { origin, record in
+            record.use { $0.isIdle(now: now) ? nil : $0.figures(window: window, now) }
+                .map { (origin, $0) }
+        }
+        .sorted { $0.origin.hostAndPort < $1.origin.hostAndPort }
+    }
+
     private static func makeRoom(in records: inout [Origin: Record], _ now: UInt64) {
         for (origin, record) in records where record.use({ $0.isIdle(now: now) }) {
             record.isListed.store(false, ordering: .relaxed)

@@ -191,6 +191,27 @@ struct OriginHealthTests {
         health.noteRequest(400 * second)
         #expect(!health.isIdle(now: 700 * second) && !health.isIdle(now: 0))
     }
+
+    @Test func `its figures are those by which policies decide, and count nothing`() {
+        var health = OriginHealth(now: 0)
+        let window = Duration.seconds(10)
+        for _ in 0..<3 { health.noteRequest(1_000_000) }
+        _ = health.admitRetry(RetryPolicy.Budget(), 1_500_000)
+        health.noteOutcome(isFailure: true, isRetry: false, begun: 1_000_000, 1_100_000)
+        health.noteOutcome(isFailure: true, isRetry: true, begun: 1_500_000, 2_000_000)
+        for _ in 0..<2 {
+            let figures = health.figures(window: window, 3_000_000)
+            #expect(figures.requests == 3 && figures.retries == 1)
+            #expect(figures.failuresInRow == 2 && figures.hasFailedRetry)
+            #expect(figures.sinceFailure == 1_000_000)
+        }
+        health.noteOutcome(isFailure: false, isRetry: false, begun: 3_000_000, 3_100_000)
+        let figures = health.figures(window: window, 4_000_000)
+        #expect(figures.failuresInRow == 0 && !figures.hasFailedRetry)
+        #expect(figures.sinceFailure == nil)
+        #expect(RetryPolicy.Budget().allowed(for: 1000) == 200)
+        #expect(RetryPolicy.Budget().allowed(for: 3) == 100)
+    }
 }
 
 extension OriginHealth {

@@ -32,6 +32,7 @@ struct AdminRouteTests {
         Row("GET", "/v1/rules", .socket), Row("HEAD", "/v1/rules", .socket),
         Row("GET", "/v1/rules?x=/v1/status", .socket), Row("GET", "/v1/rules/list", .owner),
         Row("POST", "/v1/rules/preview", .owner), Row("POST", "/v1/rules/append", .owner),
+        Row("GET", "/v1/origins", .watcher), Row("GET", "/v1/origins?window=1000", .watcher),
         Row("GET", "/v1/bypasses", .watcher), Row("DELETE", "/v1/bypasses", .owner),
         Row("GET", "/v1/cache", .watcher), Row("DELETE", "/v1/cache", .owner),
         Row("GET", "/v1/cache/responses", .watcher),

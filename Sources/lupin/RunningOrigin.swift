@@ -1,0 +1,70 @@
+// How an origin fares, as a running lupin counts it for retry budgets and circuits.
+import LupinCore
+import LupinIO
+
+/// An origin of `/v1/origins`.
+struct RunningOrigin: Decodable {
+    private struct Answer: Decodable { var origins: [RunningOrigin] }
+
+    /// Scheme, host and port.
+    var origin: String
+    /// Failures in a row.
+    var failures: Int
+    /// A retry is among them.
+    var retried: Bool
+    /// Milliseconds since the last of them.
+    var ago: Int?
+    /// Those of the budget's window.
+    var requests: Int
+    var retries: Int
+
+    /// Returns what the running lupin knows of an origin; nil when none runs, or it knows nothing.
+    static func find(
+        _ origin: Origin,
+        _ policy: RetryPolicy,
+        socket: String?,
+        rulesFile: String?
+    ) -> RunningOrigin? {
+        guard policy.budget != nil || policy.circuit != nil else { return nil }
+        let window = policy.budget?.window.milliseconds ?? 0
+        let reply = AdminClient.answer(
+            "GET",
+            "/v1/origins?window=\(window)",
+            socket: socket,
+            rulesFile: rulesFile
+        )
+        guard let reply, reply.isSuccess else { return nil }
+        let name = "\(origin.scheme.name)://\(origin.hostAndPort)"
+        return reply.decoded(as: Answer.self)?.origins.first { $0.origin == name }
+    }
+
+    /// When the circuit closes by itself, in microseconds since 1970; nil while it is not open.
+    func end(of circuit: RetryPolicy.Circuit, now: Int64) -> Int64? {
+        guard retried, failures >= circuit.failures, let ago else { return nil }
+        let rest = circuit.open.milliseconds - Int64(ago)
+        return rest > 0 ? now + rest * 1000 : nil
+    }
+
+    /// Sentences for users about a policy.
+    func lines(_ policy: RetryPolicy, now: Int64 = SystemCall.wallMicroseconds()) -> [String] {
+        var lines: [String] = []
+        if let circuit = policy.circuit, let end = end(of: circuit, now: now) {
+            lines.append(
+                "circuit now: open until \(Self.text(end)), since the last \(failures) attempts "
+                    + "failed: nothing is sent again"
+            )
+        }
+        if let budget = policy.budget {
+            let allowed = budget.allowed(for: requests)
+            lines.append("budget now: \(max(0, allowed - retries)) of \(allowed) retries are left")
+        }
+        return lines
+    }
+
+    static func text(_ time: Int64) -> String {
+        var timestamp = TimestampText()
+        var bytes: [UInt8] = []
+        timestamp.append(date: time, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
