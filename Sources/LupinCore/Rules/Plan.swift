@@ -152,8 +152,7 @@ package final class Plan: Sendable {
         responseSummaries = responseSteps.map(\.summary)
         (bodyEdits, responseEdits) = (steps.filter(\.editsBody), responseSteps.filter(\.editsBody))
         trust = Self.trust(of: acting)
-        let certifying = acting.last { $0.clientCertificate != nil }
-        (clientCertificate, certificateRule) = (certifying?.clientCertificate, certifying?.name)
+        (clientCertificate, certificateRule) = Self.certificate(of: acting)
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         capture = acting.last { $0.capture != nil }?.capture
         trace = rules.last { $0.trace != nil }?.trace
@@ -212,6 +211,14 @@ package final class Plan: Sendable {
             }
         }
         return (names, places)
+    }
+
+    /// The client certificate of the last rule that has one or refuses it, and that rule's name.
+    private static func certificate(
+        of rules: [Rule]
+    ) -> (files: CertificateFiles??, rule: String?) {
+        let last = rules.last { $0.clientCertificate != nil }
+        return (last?.clientCertificate, last?.name)
     }
 
     private static func trust(of rules: [Rule]) -> NamedTrustPolicy? {

@@ -47,6 +47,10 @@ struct ResponseParserTests {
             "200 <OK> 1.1 untilClose close | Transfer-Encoding: identity"
         ),
         (
+            "HTTP/1.1   200 OK\r\nTransfer-Encoding:\r\n\r\n",
+            "200 <OK> 1.1 untilClose close | Transfer-Encoding: "
+        ),
+        (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
             "200 <OK> 1.1 untilClose close coded | Transfer-Encoding: chunked, gzip"
         ),
@@ -92,7 +96,7 @@ struct ResponseParserTests {
             ("HTTP/1.1\r\n", .malformedStatusLine),
             ("HTTP/1.1 20 OK\r\n", .malformedStatusLine),
             ("HTTP/1.1 2000\r\n", .malformedStatusLine),
-            ("HTTP/1.1  200 OK\r\n", .malformedStatusLine),
+            ("HTTP/1.1  20 OK\r\n", .malformedStatusLine),
             ("HTTP/1.1 200OK\r\n", .malformedStatusLine),
             ("HTTP/1.1 +20 OK\r\n", .malformedStatusLine),
             ("http/1.1 200 OK\r\n", .malformedStatusLine),
@@ -133,7 +137,6 @@ struct ResponseParserTests {
                 .severalCodings
             ),
             ("1.1", "Transfer-Encoding: chunked;q=1\r\n", .invalidCoding),
-            ("1.1", "Transfer-Encoding:\r\n", .invalidCoding),
         ] as [(String, String, MessageProblem.Reason)]
     )
     func `framing that could be read in two ways is refused`(

@@ -147,7 +147,8 @@ enum TextTargets {
             let response = try OAuth2Exchange(source).response(
                 status: retryAfter.isEmpty ? 200 : 503,
                 body: body,
-                retryAfter: text(retryAfter)
+                retryAfter: text(retryAfter),
+                now: 0
             )
             for now in [0, 1 << 62] as [UInt64] {
                 let credential = response.credential(now: now)
