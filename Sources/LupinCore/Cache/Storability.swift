@@ -2,7 +2,7 @@
 
 /// Why a response is not stored.
 package enum NoStoreReason: Sendable, Hashable, CaseIterable {
-    case method, requestContent, interim, notModified, tooEarly, partial
+    case method, requestContent, interim, notModified, tooEarly, challenge, partial
     case requestNoStore, noStore, mustUnderstand, isPrivate, authorization, setCookie
     case varyAny, noLifetime, useless
     /// Reasons that the store itself finds: the body broke off and can't be combined, it exceeds
@@ -23,6 +23,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .interim: "interim"
         case .notModified: "not-modified"
         case .tooEarly: "too-early"
+        case .challenge: "proxy-challenge"
         case .partial: "partial"
         case .requestNoStore: "request-no-store"
         case .noStore: "no-store"
@@ -50,6 +51,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .interim: "the response is not a final one"
         case .notModified: "a 304 has no content"
         case .tooEarly: "a 425 is about one request's early data"
+        case .challenge: "a 407 is a proxy's question for user and password"
         case .partial:
             "it is a part that can't be kept: of several ranges, or without a strong ETag to tell"
                 + " what it is a part of"
@@ -174,6 +176,8 @@ extension CachePolicy {
         if status == 304 { return .notModified }
         // It does not represent a resource (RFC 8470 §5.2).
         if status == 425 { return .tooEarly }
+        // It is a proxy's on the way (RFC 9110 §15.5.8), and useless without its challenge.
+        if status == 407 { return .challenge }
         let isDemanding = directives.flags.contains(.mustUnderstand)
         return isDemanding && !status.isUnderstood ? .mustUnderstand : nil
     }

@@ -40,7 +40,9 @@ extension StoredResponse {
         var line = WordReader(encoded.extracting(first))
         guard line.skip(Self.form), let status = line.number(), (200...999).contains(status),
             let requestTimeUs = line.number(), let responseTimeUs = line.number(), line.isAtEnd,
-            let vary = VaryKey(encoded.extracting(names), encoded.extracting(values))
+            let vary = VaryKey(encoded.extracting(names), encoded.extracting(values)),
+            // Never stored now; earlier versions did.
+            status != 407
         else { return nil }
         var head = ResponseHead(status: UInt16(truncatingIfNeeded: status))
         guard let fields = FieldSection(lines: encoded.extracting(lines.rest)) else { return nil }

@@ -54,6 +54,7 @@ extension Exchange {
         if upstream?.isForOneClient == true { use.attachments.add(.connectionLogin) }
         let head = obtained.response.head
         if try await keepStored(use, obtained) { return }
+        if head.status == 407 { return try await passChallenge(use, obtained) }
         invalidate(by: head, use)
         // Nothing is stored or learnt from a response that others may read in another way.
         if !obtained.response.flaws.isEmpty { return try await quarantine(use, obtained, target) }
@@ -124,6 +125,18 @@ extension Exchange {
         try await letGo(of: obtained)
         land(use, .released)
         return true
+    }
+
+    /// Delivers a 407, which says nothing of what is stored, and is for this client alone.
+    private func passChallenge(
+        _ use: CacheUse,
+        _ obtained: ObtainedResponse
+    ) async throws(LupinError) {
+        use.completion = nil
+        use.status.detail = NoStoreReason.challenge.token
+        // Those who wait ask for themselves; the next one may have the password.
+        land(use, .released)
+        try await deliverPast(use, obtained)
     }
 
     /// Delivers a response with flaws; one to a question of the cache's own is asked for anew.

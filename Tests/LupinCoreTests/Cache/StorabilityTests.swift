@@ -112,6 +112,18 @@ struct StorabilityTests {
         }
     }
 
+    @Test(arguments: ["public, max-age=60", "s-maxage=60", "max-age=60", "immutable, max-age=60"])
+    func `a proxy's challenge is stored nowhere`(value: String) {
+        let given = CachePolicy.changed { policy in
+            policy.ttl = .seconds(600)
+            policy.ignored = [.private, .cookies, .noStore, .vary]
+        }
+        for policy in [CachePolicy.standard, .privateMode, given] {
+            let decision = decide([("Cache-Control", value)], status: 407, policy: policy)
+            #expect(reason(decision) == .challenge)
+        }
+    }
+
     @Test func `a cookie is for one user`() {
         let cookie = ("Set-Cookie", "a=b")
         #expect(reason(decide([Self.live, cookie])) == .setCookie)

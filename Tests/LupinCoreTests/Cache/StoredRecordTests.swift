@@ -42,6 +42,11 @@ struct StoredRecordTests {
         #expect(left.map(\.value) == right.map(\.value))
     }
 
+    @Test("a proxy's challenge, which earlier versions stored, is nothing")
+    func challenge() {
+        #expect(read(stored([("Cache-Control", "max-age=60")], status: 407).encoded) == nil)
+    }
+
     @Test("cut off or garbled anywhere it is nothing, or well-formed")
     func damage() {
         let chosen = vary(["foo"], [("Foo", "b")])
