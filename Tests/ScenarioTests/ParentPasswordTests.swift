@@ -126,6 +126,70 @@ struct ParentPasswordTests {
         }
     }
 
+    /// Does what refuses a CONNECT: a status, or 0 for a close.
+    private static func refuse(_ link: OriginConnection, _ status: Int) throws {
+        let request = try link.requestHead()
+        #expect(request.startLine == "CONNECT origin.test:443 HTTP/1.1")
+        #expect(request["Proxy-Authorization"] == "Basic dTpw")
+        if status > 0 { try link.reply(status, body: "no") }
+        link.close()
+    }
+
+    @Test(arguments: [403, 404, 502, 503, 504, 0])
+    func `whatever refuses a CONNECT but 407, the password is kept`(status: Int) async throws {
+        let parent = try PlayedOrigin()
+        let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+        let rule = "request: [{set: {X-Inside: \"1\"}}], retry: none"
+        let rules = "rules: [{match: {host: origin.test}, \(rule)}]"
+        try await ProxyFixture.run(settings + rules) { proxy in
+            let outer = try Self.connect(proxy, Self.password)
+            try Self.refuse(try parent.accept(), status)
+            #expect(try outer.response(to: "CONNECT").status == 200)
+            let client = try outer.secure(SecureSocket.Client("origin.test"))
+            try client.send("GET", "https://origin.test/1")
+            try Self.refuse(try parent.accept(), status)
+            let response = try client.response()
+            #expect(response.status == 502)
+            let said = status > 0 ? "answered CONNECT with \(status)" : "closed the connection"
+            #expect(response.bodyText.contains(said))
+
+            // Later it may grant the tunnel, still to this password.
+            try client.send("GET", "https://origin.test/2")
+            let link = try parent.accept()
+            #expect(try link.requestHead()["Proxy-Authorization"] == "Basic dTpw")
+            try link.send(head("HTTP/1.1 200 Connected"))
+            let far = try link.secure(try proxy.authority.server("origin.test", ["http/1.1"]))
+            try Self.serve(far, client)
+            // Other clients have it not.
+            let stranger = try Self.connect(proxy)
+            #expect(try parent.accept().requestHead()["Proxy-Authorization"] == nil)
+            _ = stranger
+        }
+    }
+
+    @Test(arguments: [503, 0])
+    func `a retry takes the password along`(status: Int) async throws {
+        let parent = try PlayedOrigin()
+        let settings = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}\n"
+        let retry = "retry: {use: standard, backoff: {base: 1, scale: 1ms, max: 1ms, jitter: none}}"
+        let rules = "rules: [{match: {host: origin.test}, \(retry)}]"
+        try await ProxyFixture.run(settings + rules) { proxy in
+            let outer = try Self.connect(proxy, Self.password)
+            try Self.refuse(try parent.accept(), status)
+            #expect(try outer.response(to: "CONNECT").status == 200)
+            let client = try outer.secure(SecureSocket.Client("origin.test"))
+            try client.send("GET", "https://origin.test/")
+            try Self.refuse(try parent.accept(), status)
+            let link = try parent.accept()
+            #expect(try link.requestHead()["Proxy-Authorization"] == "Basic dTpw")
+            try link.send(head("HTTP/1.1 200 Connected"))
+            try Self.serve(
+                try link.secure(try proxy.authority.server("origin.test", ["http/1.1"])),
+                client
+            )
+        }
+    }
+
     @Test func `a parent that is down is told inside`() async throws {
         try await Self.run { proxy, parent in
             parent.close()

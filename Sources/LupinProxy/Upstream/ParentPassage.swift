@@ -3,7 +3,8 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// The way through a parent proxy to the target of an intercepted CONNECT, granted to one client.
+/// The way through a parent proxy to the target of an intercepted CONNECT, granted to one client;
+/// or, where the parent has not granted it yet, the password with which it is asked again.
 final class ParentPassage {
     /// The parent proxy, with the credentials of the client.
     let parent: ParentHop
@@ -17,11 +18,11 @@ final class ParentPassage {
     /// A response that came by it has gone to the client.
     private var isUsed = false
 
-    init(_ connection: UpstreamHTTP1, to target: Origin, by parent: ParentHop, since now: UInt64) {
+    init(_ connection: UpstreamHTTP1?, to target: Origin, by parent: ParentHop, since now: UInt64) {
         self.target = target
         self.parent = parent
         isByLogin = NextHop.parent(parent).isByLogin
-        granted.keep(connection, since: now)
+        if let connection { granted.keep(connection, since: now) }
     }
 
     deinit { granted.close() }
@@ -61,7 +62,7 @@ extension Exchange {
     ///
     /// Only where lupin itself has no credentials for the parent, and where the client shows some
     /// or the parent is not known to want none. A failure is left to the requests inside, which a
-    /// rule may answer without the parent.
+    /// rule may answer without the parent; the others ask it with the client's password again.
     /// - Returns: Whether the client has got the parent's 407.
     func isChallengedByParent(
         before interception: Interception
@@ -77,24 +78,23 @@ extension Exchange {
         if parent.login == nil, credentials.isOpen(parent.proxy) { return false }
         markHopByHop(for: hop)
         let adapted = AdaptedRequest(UpstreamRequest(head: request, origin: origin), hop: hop)
-        let obtained: ObtainedResponse?
+        var obtained: ObtainedResponse?
         do throws(LupinError) {
             obtained = try await obtainResponse(to: KnownTarget(origin), as: adapted)
         } catch {
             if error == .clientGone || error == .stopping { throw error }
-            forgetReach()
-            return false
         }
         if let obtained, obtained.response.status == 407 {
             try await deliver(obtained)
             return true
         }
-        if let status = obtained?.response.status, status / 100 == 2,
-            let connection = giveUpstream() as? UpstreamHTTP1
-        {
+        let isGranted = obtained.map { $0.response.status / 100 == 2 } ?? false
+        let connection = isGranted ? giveUpstream() as? UpstreamHTTP1 : nil
+        // A login to a connection that gave no tunnel is of no use to another one.
+        if connection != nil || (parent.login != nil && !NextHop.parent(parent).isByLogin) {
             interception.passage = ParentPassage(connection, to: origin, by: parent, since: now)
-            if parent.login == nil { credentials.noteOpen(parent.proxy) }
         }
+        if connection != nil, parent.login == nil { credentials.noteOpen(parent.proxy) }
         forgetReach()
         return false
     }
