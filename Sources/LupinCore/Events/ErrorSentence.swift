@@ -26,11 +26,31 @@ extension ErrorKind {
                     ? "Does it allow this host and port?" : "Can it reach the host? Try again.")
         case nil: break
         }
+        if isOfResponse { return sentence(host: "\(host) (\(parent.wayText))", status: status) }
         if self == .dnsError {
             return "The name of \(parent.text) could not be resolved. "
                 + "Check the spelling and the network."
         }
         return sentence(host: parent.text, status: status)
+    }
+
+    /// Whether it is about what stands in a response, which a parent proxy may just have passed on.
+    package var isOfResponse: Bool {
+        switch self {
+        case .proxyInternalResponse, .httpResponseHeaderSectionSize, .httpResponseHeaderSize,
+            .httpResponseBodySize, .httpResponseTrailerSectionSize, .httpResponseTrailerSize,
+            .httpResponseContentCoding:
+            true
+        case .dnsTimeout, .dnsError, .destinationNotFound, .destinationUnavailable,
+            .destinationIPProhibited, .destinationIPUnroutable, .connectionRefused,
+            .connectionTerminated, .connectionTimeout, .connectionReadTimeout,
+            .connectionWriteTimeout, .connectionLimitReached, .tlsProtocolError,
+            .tlsCertificateError, .tlsAlertReceived, .httpRequestError, .httpRequestDenied,
+            .httpResponseIncomplete, .httpResponseTransferCoding, .httpResponseTimeout,
+            .httpUpgradeFailed, .httpProtocolError, .proxyInternalError,
+            .proxyConfigurationError, .tunnelNameDenied, .proxyLoopDetected:
+            false
+        }
     }
 
     /// Returns what failed at `host` and what to try, for users.

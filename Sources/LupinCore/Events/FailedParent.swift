@@ -24,6 +24,9 @@ package final class FailedParent: Sendable, Equatable {
     /// `the parent proxy 127.0.0.1:3128 (rule "corp")`.
     var text: String { "the parent proxy \(place)" + (rule.map { " (rule \"\($0)\")" } ?? "") }
 
+    /// `by the parent proxy 127.0.0.1:3128`, of a response that may be the origin's as well.
+    var wayText: String { "by the parent proxy \(place)" }
+
     /// Where its user and password belong.
     var key: String { rule.map { "`proxy` of the rule \"\($0)\"" } ?? "`upstream.proxy`" }
 }

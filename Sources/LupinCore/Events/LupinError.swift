@@ -18,8 +18,14 @@ public struct LupinError: Error, Sendable, Equatable {
     /// What the record says behind it and no page does; empty for nothing.
     package var ownersDetail = ""
 
-    /// The parent proxy whose failure it is, instead of the host's; nil for none.
+    /// The parent proxy whose failure it is, instead of the host's, or by which the response came
+    /// that it is about; nil for none.
     package var parent: FailedParent?
+
+    /// The parent proxy whose failure it is for sure; nil for none.
+    package var failedParent: FailedParent? {
+        kind.isOfResponse && parent?.status == nil ? nil : parent
+    }
 
     /// Creates an error; omitted values follow from `kind`.
     package init(

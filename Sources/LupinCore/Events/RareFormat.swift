@@ -103,7 +103,7 @@ extension RecordFormat {
             place.add(.errorType, literal: error.kind.token, to: &output)
             place.add(.errorDetail, error.recordedDetail, redactor, to: &output)
             place.add(.errorSide, literal: error.side.rawValue, to: &output)
-            if let parent = error.parent { add(parent, at: &place, to: &output) }
+            if let parent = error.failedParent { add(parent, at: &place, to: &output) }
         }
         guard let tunnel = record.tunnel else { return }
         place.add(.tunnelSent, tunnel.sentBytes, to: &output)

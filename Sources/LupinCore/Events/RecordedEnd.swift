@@ -171,9 +171,16 @@ package struct RecordedEnd: Sendable {
         return ["validate: \(condition) (then: \(action))"]
     }
 
-    /// The parent proxy that failed; nil where it was none.
+    /// The parent proxy that failed, or by which a response came that is wrong; nil for none.
     private var parent: FailedParent? {
-        guard let place = record[field: .errorParent]?.string else { return nil }
+        guard let place = record[field: .errorParent]?.string else {
+            // By https the parent sees no response.
+            guard error?.isOfResponse == true, record[field: .scheme]?.string == "http" else {
+                return nil
+            }
+            let last = record[field: .attempts]?.list?.last
+            return last?[attempt: .via]?.string.map { FailedParent(place: $0) }
+        }
         return FailedParent(
             place: place,
             rule: record[field: .errorParentRule]?.string,

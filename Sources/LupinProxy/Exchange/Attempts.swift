@@ -281,6 +281,13 @@ extension Exchange {
         if answersParent(obtained.response, attempt) {
             return .again(.auth, .refresh, reason: "the parent proxy asks for Digest", delay: .zero)
         }
+        // It is no response of the origin: neither checked nor repeated, but answered by the client.
+        if obtained.response.status == 407, asksClient(attempt.hop) {
+            if plan?.validation != nil {
+                record.validation = ValidationRecord(note: "the parent proxy asks the client")
+            }
+            return .deliver(reason: "")
+        }
         let isByLogin = upstream?.isForOneClient == true || attempt.hop.isByLogin
         let verdict = try await judge(&obtained, of: attempt)
         var obstacle: String?

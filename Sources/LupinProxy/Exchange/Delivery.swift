@@ -69,7 +69,7 @@ extension Exchange {
         if head.status == 407 { noteChallenge() }
         HopByHop.mark(
             response: &head.fields,
-            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
+            keepsProxyAuthenticate: head.status == 407 && isChallenged,
             keepsAltSvc: enclosure == nil
         )
         // In one expression: changing it afterwards would copy it.
@@ -284,12 +284,15 @@ extension Exchange {
         ).blaming(hop.text, status: 407).naming(parentRule: plan?.proxyRule)
     }
 
-    /// Whether the client gets the parent's challenge: lupin has no credentials for the parent.
-    private var mayForwardChallenge: Bool {
-        guard let hop = (upstream as? UpstreamHTTP1)?.hop, let parent = hop.parent else {
-            return false
-        }
-        // The client's Proxy-Authorization is for us.
+    /// Whether the client gets the parent's challenge.
+    private var isChallenged: Bool {
+        (upstream as? UpstreamHTTP1).map { asksClient($0.hop) } ?? false
+    }
+
+    /// Whether a 407 by this way asks the client: lupin has no credentials for the parent.
+    func asksClient(_ hop: NextHop) -> Bool {
+        guard let parent = hop.parent else { return false }
+        // With a user of ours, the client's Proxy-Authorization is for us.
         return parent.userinfo == nil && client.user == nil
     }
 

@@ -174,7 +174,12 @@ extension Exchange {
             side: .upstream,
             retry: .never,
             status: 502
-        )
+        ).blaming(refusedBy(obtained.response, attempt.hop), status: 407)
+    }
+
+    /// The parent proxy that has refused lupin's own credentials; nil for any other response.
+    private func refusedBy(_ response: ParsedResponse, _ hop: NextHop) -> String? {
+        response.status == 407 && hop.parent != nil ? hop.text : nil
     }
 }
 

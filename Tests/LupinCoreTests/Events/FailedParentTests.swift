@@ -70,6 +70,38 @@ struct FailedParentTests {
         #expect(RecordedEnd(line).lines.contains("why: \(sentence)"))
     }
 
+    @Test(arguments: ErrorKind.allCases.filter(\.isOfResponse))
+    func `what a response says may be the origin's word as well`(kind: ErrorKind) throws {
+        let error = LupinError(kind, host: "h", detail: "x", side: .upstream, status: 502)
+            .blaming("p.test:3128").naming(parentRule: "corp")
+        #expect(error.sentence.contains(" h (by the parent proxy p.test:3128) "))
+        #expect(error.failedParent == nil)
+        let field = ProxyStatus.value(for: error, redactor: makeRedactor())
+        #expect(field.contains("next-hop=\"p.test:3128\""))
+        for scheme in [Scheme.http, .https] {
+            var attempt = AttemptRecord()
+            attempt.via = "p.test:3128"
+            var record = makeFullRecord()
+            record.origin = Host("h").map { Origin(scheme: scheme, host: $0, port: 80) }
+            record.outcome = .error
+            record.response = ResponseHead(status: 502)
+            record.attempts = [attempt]
+            record.error = error
+            let line = try #require(parseJSON(jsonLine(of: record, redactor: makeRedactor())))
+            #expect(line["error", "parent"] == nil)
+            let lines = RecordedEnd(line).lines
+            // Inside a tunnel the parent sees nothing of it.
+            #expect(lines.contains("why: \(error.sentence)") == (scheme == .http))
+        }
+    }
+
+    @Test func `but a 407 is the parent's, whatever refuses it`() {
+        let error = LupinError(.proxyInternalResponse, host: "h", side: .upstream, status: 502)
+            .blaming("p.test:3128", status: 407)
+        #expect(error.failedParent?.status == 407)
+        #expect(error.sentence.hasPrefix("The parent proxy p.test:3128 wants to know who asks"))
+    }
+
     @Test func `what is no failure of upstream's names no parent`() {
         #expect(LupinError(.httpRequestDenied).blaming("p.test:3128").parent == nil)
         #expect(LupinError(.connectionRefused).naming(parentRule: "corp").parent == nil)
