@@ -104,14 +104,19 @@ extension JSONLine {
         if body.content.isEmpty, body.withheld.isEmpty, body.truncated.isEmpty { return }
         openObject("postData")
         add("mimeType", text: type)
-        add(contentOf: body, encoding: "_encoding")
+        add(contentOf: body, type: type, encoding: "_encoding")
         closeObject()
     }
 
     /// Appends the members of a response's `content` that its body tells.
-    mutating func add(contentOf body: ArchivedBody, encoding: String) {
+    ///
+    /// What is of another character set than UTF-8 goes there byte by byte, lest a reader takes it
+    /// for a text of that set.
+    mutating func add(contentOf body: ArchivedBody, type: String, encoding: String) {
         if body.withheld.isEmpty {
-            if String(validating: body.content, as: UTF8.self) != nil {
+            let isUTF8 =
+                ArchivedText.charset(of: type) == nil || body.content.allSatisfy { $0 < 0x80 }
+            if isUTF8, String(validating: body.content, as: UTF8.self) != nil {
                 add("text", exact: body.content.span)
             } else {
                 add("text", literal: Base64Text.encode(body.content))

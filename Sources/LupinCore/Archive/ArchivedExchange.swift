@@ -12,6 +12,8 @@ package struct ArchivedExchange: Sendable, Equatable {
             self.name = name
             self.value = value
         }
+
+        fileprivate var isContentType: Bool { name.lowercased() == "content-type" }
     }
 
     /// A body, its content codings undone.
@@ -21,6 +23,8 @@ package struct ArchivedExchange: Sendable, Equatable {
         package var isPartial = false
         /// There was content, and the archive has nothing of it.
         package var isMissing = false
+        /// It is a text that could not be written in the character set that its type names.
+        package fileprivate(set) var isInUTF8 = false
 
         package init(_ content: [UInt8] = [], isPartial: Bool = false, isMissing: Bool = false) {
             self.content = content
@@ -60,7 +64,13 @@ package struct ArchivedExchange: Sendable, Equatable {
         status = response["status"]?.count.flatMap { UInt16(exactly: $0) } ?? 0
         if !(100...999).contains(status) { status = 0 }
         responseFields = Self.fields(response["headers"])
-        responseBody = Self.content(response["content"] ?? .null, encoding: "encoding")
+        let content = response["content"] ?? .null
+        let type = Self.type(of: responseFields)
+        responseBody = Self.content(content, encoding: "encoding", type: type)
+        guard responseBody.isInUTF8, let type else { return }
+        for i in responseFields.indices where responseFields[i].isContentType {
+            responseFields[i].value = ArchivedText.inUTF8(type)
+        }
     }
 
     /// The first value of a field, by its name in lower case.
@@ -95,7 +105,7 @@ package struct ArchivedExchange: Sendable, Equatable {
 
     private static func body(of request: JSONValue, _ fields: [Field]) -> Body {
         if let data = request["postData"] {
-            let body = content(data, encoding: "_encoding")
+            let body = content(data, encoding: "_encoding", type: type(of: fields))
             guard body.isPartial, data["text"] == nil, let form = form(data) else { return body }
             return Body(form)
         }
@@ -124,20 +134,29 @@ package struct ArchivedExchange: Sendable, Equatable {
 
     private static let formType = "application/x-www-form-urlencoded"
 
-    /// The content of `postData`, or of a response's `content`.
-    private static func content(_ json: JSONValue, encoding key: String) -> Body {
+    private static func type(of fields: [Field]) -> String? {
+        fields.first(where: \.isContentType)?.value
+    }
+
+    /// The content of `postData`, or of a response's `content`; `type` is the Content-Type.
+    private static func content(_ json: JSONValue, encoding key: String, type: String?) -> Body {
         let isCut = json["_truncated"].map { $0 != .string("") && $0 != .bool(false) } ?? false
-        let hasSize = (json["size"]?.number ?? 0) > 0
-        // Some programs write an empty text for one that they did not keep.
-        guard let text = json["text"]?.string, !(text.isEmpty && hasSize) else {
-            let isMissing = hasSize || json["comment"] != nil
+        // -1 is a size that is not known.
+        let size = json["size"]?.number ?? 0
+        guard let text = json["text"]?.string, !text.isEmpty || size <= 0 else {
+            let isMissing = size != 0 || json["comment"] != nil
             return Body(
                 [],
                 isPartial: isCut || isMissing || key == "_encoding",
                 isMissing: isCut || isMissing
             )
         }
-        guard json[key]?.string == "base64" else { return Body(Array(text.utf8), isPartial: isCut) }
+        guard json[key]?.string == "base64" else {
+            let bytes = ArchivedText.bytes(text, of: type)
+            var body = Body(bytes ?? Array(text.utf8), isPartial: isCut)
+            body.isInUTF8 = bytes == nil
+            return body
+        }
         guard let bytes = Base64Text.decode(Array(text.utf8)) else {
             return Body([], isPartial: true, isMissing: true)
         }

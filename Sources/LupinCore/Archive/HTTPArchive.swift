@@ -133,8 +133,9 @@ package struct ArchiveEntry: Sendable {
         addNothing("cookies")
         add(fields)
         line.openObject("content")
-        add(body, size: size)
-        line.add("mimeType", text: Self.value("content-type", of: fields))
+        let type = Self.value("content-type", of: fields)
+        add(body, type: type, size: size)
+        line.add("mimeType", text: type)
         line.closeObject()
         line.add("redirectURL", text: Self.value("location", of: fields))
         addUnknown("headersSize")
@@ -143,7 +144,7 @@ package struct ArchiveEntry: Sendable {
     }
 
     /// Adds the content of a response, of which `size` bytes were transferred.
-    private mutating func add(_ body: ArchivedBody?, size: UInt64) {
+    private mutating func add(_ body: ArchivedBody?, type: String, size: UInt64) {
         guard let body else {
             line.add("size", size)
             if size > 0 { line.add("comment", literal: "this body is not captured") }
@@ -152,7 +153,7 @@ package struct ArchiveEntry: Sendable {
         let length = UInt64(body.content.count)
         line.add("size", length)
         if length > size, body.truncated.isEmpty { line.add("compression", length - size) }
-        line.add(contentOf: body, encoding: "encoding")
+        line.add(contentOf: body, type: type, encoding: "encoding")
     }
 
     /// A line per value of each field.

@@ -52,8 +52,13 @@ struct ArchiveReaderTests {
 
     @Test(arguments: [
         (#"{"size":3}"#, true), (#"{"size":0}"#, false), (#"{"size":-1,"comment":"none"}"#, true),
-        (#"{"size":3,"text":""}"#, true), (#"{"size":0,"text":""}"#, false),
-        (#"{"size":3,"text":"abc"}"#, false), ("{}", false),
+        (#"{"size":3,"text":""}"#, true), (#"{"size":3,"text":"abc"}"#, false), ("{}", false),
+        (#"{"size":0,"text":""}"#, false), (#"{"size":-1,"text":""}"#, false),
+        (#"{"size":-1}"#, true), (#"{"text":""}"#, false),
+        (
+            #"{"size":1,"text":"","#
+                + #""encoding":"base64"}"#, true
+        ),
         (#"{"size":3,"text":"!","encoding":"base64"}"#, true), ("null", false),
         (#"{"size":3,"text":"ab","_truncated":"limit"}"#, false),
     ])
@@ -63,6 +68,45 @@ struct ArchiveReaderTests {
             + #""response":{"status":200,"content":\#(content)}}"#
         let exchange = try #require(try read(entry: entry))
         #expect(exchange.responseBody.isMissing == isMissing)
+    }
+
+    private static let texts: [(type: String, text: String, bytes: [UInt8], typeAfter: String?)] = [
+        ("text/plain; charset=ISO-8859-1", "süß", [0x73, 0xFC, 0xDF], nil),
+        ("text/plain;charset=\"latin1\"", "\u{20AC}\u{85}\u{2026}", [0x80, 0x85, 0x85], nil),
+        ("text/html; charset=windows-1252", "“é”", [0x93, 0xE9, 0x94], nil),
+        ("text/plain; charset=us-ascii", "plain", Array("plain".utf8), nil),
+        ("text/plain; charset=UTF-8", "é", [0xC3, 0xA9], nil),
+        ("text/plain", "é", [0xC3, 0xA9], nil),
+        (
+            "text/plain; charset=iso-8859-1; a=b", "漢", Array("漢".utf8),
+            "text/plain; charset=utf-8; a=b"
+        ),
+        ("text/html;Charset=Shift_JIS", "漢", Array("漢".utf8), "text/html; charset=utf-8"),
+        ("text/html; charset=Shift_JIS", "plain", Array("plain".utf8), nil),
+        ("text/plain; charset=utf-16", "plain", Array("plain".utf8), "text/plain; charset=utf-8"),
+    ]
+
+    @Test(arguments: texts.indices)
+    func `a text has the bytes of its character set, or says another one`(row: Int) throws {
+        let (type, text, bytes, typeAfter) = Self.texts[row]
+        let quoted = type.replacing("\"", with: "\\\"")
+        let headers = #"[{"name":"content-type","value":"\#(quoted)"}]"#
+        let entry =
+            #"{"request":{"method":"POST","url":"http://a/","headers":\#(headers),"postData":"#
+            + #"{"text":"\#(text)"}},"response":{"status":200,"headers":\#(headers),"#
+            + #""content":{"text":"\#(text)"}}}"#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.responseBody.content == bytes)
+        #expect(exchange.responseFields.map(\.value) == [typeAfter ?? type])
+        #expect(exchange.requestBody.content == bytes)
+        // Bytes are those that came.
+        let coded = entry.replacing(
+            #""content":{"text":"\#(text)"}"#,
+            with: #""content":{"text":"6Q==","encoding":"base64"}"#
+        )
+        let same = try #require(try read(entry: coded))
+        #expect(same.responseBody.content == [0xE9])
+        #expect(same.responseFields.map(\.value) == [type])
     }
 
     @Test func `what is written is read`() throws {

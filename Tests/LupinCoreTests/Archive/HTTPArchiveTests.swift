@@ -131,6 +131,15 @@ struct HTTPArchiveTests {
         #expect(entry["response", "content", "_truncated"]?.string == "limit")
     }
 
+    @Test func `a text that is not said to be UTF-8 is in base64`() throws {
+        let type = "text/plain; charset=iso-8859-1"
+        var bodies = ArchivedBodies()
+        bodies.request = ArchivedBody(bytes: 2, content: Array("é".utf8), type: type)
+        #expect(try entry(bodies)["request", "postData", "text"]?.string == "w6k=")
+        bodies.request = ArchivedBody(bytes: 1, content: Array("e".utf8), type: type)
+        #expect(try entry(bodies)["request", "postData", "text"]?.string == "e")
+    }
+
     @Test func `what a coding saved is told, and what is withheld`() throws {
         var bodies = ArchivedBodies()
         bodies.response = ArchivedBody(bytes: 9, content: Array(repeating: 0x61, count: 6000))

@@ -140,6 +140,25 @@ struct ReplayingTests {
         }
     }
 
+    @Test func `a text is replayed in the character set of its type`() async throws {
+        let type = [("Content-Type", "text/plain; charset=iso-8859-1")]
+        let deck = try Self.deck(
+            Self.entry(url: "http://a.test/x", fields: type, content: #"{"text":"süß"}"#),
+            Self.entry(url: "http://a.test/y", fields: type, content: #"{"text":"漢"}"#),
+            Self.entry(url: "http://a.test/z", content: #"{"size":500,"text":""}"#)
+        )
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
+            let client = try proxy.client()
+            let latin = try client.get("http://a.test/x")
+            #expect(latin.body == [0x73, 0xFC, 0xDF])
+            #expect(latin["Content-Type"] == "text/plain; charset=iso-8859-1")
+            let chinese = try client.get("http://a.test/y")
+            #expect(chinese.bodyText == "漢")
+            #expect(chinese["Content-Type"] == "text/plain; charset=utf-8")
+            #expect(try client.get("http://a.test/z").status == 502)
+        }
+    }
+
     @Test func `a miss is an error of the record, with a kind of its own`() async throws {
         let deck = try Self.deck(Self.entry("POST", url: "http://a.test/x?token=REDACTED.0000"))
         try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
