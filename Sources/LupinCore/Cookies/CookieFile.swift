@@ -5,7 +5,9 @@
 /// A line has seven fields separated by tabs: host, whether subdomains are included, path, whether
 /// the cookie is Secure, its expiry in seconds since 1970 (0 for a session cookie), name, value.
 /// `#HttpOnly_` before the host means HttpOnly; every other line that begins with `#` is a comment.
-/// The format has no field for SameSite.
+/// The format has no field for SameSite, and no place for a cookie without a name or with a tab in
+/// it: `#Lupin_` before such a line means that tabs and `%` in its fields are percent-encoded and that
+/// the name may be empty. To other programs that is a comment.
 package enum CookieFile {
     /// Longer files are refused unread, and no longer file is written.
     package static let bytesMax = 4 << 20
@@ -31,6 +33,7 @@ package enum CookieFile {
     /// The most invalid lines listed by number.
     package static let linesNamedMax = 20
     private static let mark = Array("#HttpOnly_".utf8)
+    private static let ownMark = Array("#Lupin_".utf8)
     private static let preface = """
         # Netscape HTTP Cookie File
         # Written by lupin; changes made while it runs are lost.
@@ -56,12 +59,15 @@ package enum CookieFile {
             while end < bytes.count, bytes[end] != 0x0A { end += 1 }
             number += 1
             let isCRLF = end > start && bytes[end - 1] == 0x0D
-            let line = [UInt8](copying: bytes.extracting(start..<(isCRLF ? end - 1 : end)))
+            var line = [UInt8](copying: bytes.extracting(start..<(isCRLF ? end - 1 : end)))
             start = end + 1
-            let isMarked = line.starts(with: mark)
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { continue }
-            if line.first == 0x23, !isMarked { continue }
-            guard let entry = entry(line[(isMarked ? mark.count : 0)...], isMarked, now: now) else {
+            let isOwn = line.starts(with: ownMark)
+            if isOwn { line.removeFirst(ownMark.count) }
+            let isMarked = line.starts(with: mark)
+            if line.first == 0x23, !isMarked, !isOwn { continue }
+            let rest = line[(isMarked ? mark.count : 0)...]
+            guard let entry = entry(rest, isHTTPOnly: isMarked, isOwn: isOwn, now: now) else {
                 contents.badLinesCount += 1
                 if contents.badLines.count < linesNamedMax { contents.badLines.append(number) }
                 continue
@@ -83,23 +89,25 @@ package enum CookieFile {
         var cookie: Cookie
     }
 
-    /// Parses the cookie of one line, without the `#HttpOnly_` prefix; nil if it is invalid.
+    /// Parses the cookie of one line, without its prefixes; nil if it is invalid.
     private static func entry(
         _ line: ArraySlice<UInt8>,
-        _ isHTTPOnly: Bool,
+        isHTTPOnly: Bool,
+        isOwn: Bool,
         now: Int64
     ) -> Entry? {
-        guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+        guard isText(line) else { return nil }
         var fields = OctetText.text(Array(line)).split(
             separator: "\t",
             omittingEmptySubsequences: false
         ).map(String.init)
         // Some editors trim lines: an empty value may lack the tab before it.
         if fields.count == 6 { fields.append("") }
+        if isOwn { fields = fields.compactMap(decoded) }
         guard fields.count == 7, let isOfDomain = flag(fields[1]), let isSecure = flag(fields[3]),
             let host = Host(fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]),
             fields[2].hasPrefix("/"), fields[2].utf8.count <= SetCookie.attributeBytesMax,
-            let end = seconds(fields[4]), !fields[5].isEmpty,
+            let end = seconds(fields[4]), !fields[5].isEmpty || (isOwn && !fields[6].isEmpty),
             OctetText.bytes(fields[5] + fields[6]).count <= SetCookie.pairBytesMax,
             isPair(name: fields[5], value: fields[6])
         else { return nil }
@@ -120,6 +128,18 @@ package enum CookieFile {
             expiry: end == 0 ? nil : min(end, limit)
         )
         return Entry(host: host, isOfDomain: isOfDomain, cookie: cookie)
+    }
+
+    /// A field of a line of lupin's own; nil if it is invalid.
+    private static func decoded(_ field: String) -> String? {
+        guard let bytes = OctetText.bytes(field).span.percentDecoded, isText(bytes[...]) else {
+            return nil
+        }
+        return OctetText.text(bytes)
+    }
+
+    private static func isText(_ bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
     /// Whether a Cookie field would return both unchanged.
@@ -145,17 +165,13 @@ package enum CookieFile {
 
     /// The text of the jar's persistent cookies, in order of creation.
     ///
-    /// A cookie without a name, or with a tab in it, can't be written in this format and is left
-    /// out. So are the least recently used cookies if the file would be too long.
+    /// The least recently used cookies are left out if the file would be too long.
     package static func text(of jar: CookieJar, now: Int64) -> (bytes: [UInt8], leftOut: Int) {
         var lines: [(text: [UInt8], cookie: Cookie)] = []
         var total = preface.utf8.count
-        var leftOut = 0
-        for (host, cookie) in jar.all where cookie.isPersistent && !cookie.isExpired(at: now) {
-            guard let line = line(cookie, of: host) else {
-                leftOut += 1
-                continue
-            }
+        for (host, cookie) in jar.all where !cookie.isExpired(at: now) {
+            guard let expiry = cookie.expiry else { continue }
+            let line = line(cookie, of: host, until: expiry)
             total += line.count
             lines.append((line, cookie))
         }
@@ -168,17 +184,19 @@ package enum CookieFile {
         var bytes = Array(preface.utf8)
         bytes.reserveCapacity(total)
         for (text, cookie) in lines where !gone.contains(cookie.created) { bytes += text }
-        return (bytes, leftOut + gone.count)
+        return (bytes, gone.count)
     }
 
-    private static func line(_ cookie: Cookie, of host: Host) -> [UInt8]? {
-        guard !cookie.name.isEmpty, let expiry = cookie.expiry else { return nil }
-        let fields = [
+    private static func line(_ cookie: Cookie, of host: Host, until expiry: Int64) -> [UInt8] {
+        var fields = [
             host.text, "FALSE", cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(expiry)",
             cookie.name, cookie.value,
         ]
-        guard !fields.contains(where: { $0.utf8.contains(0x09) }) else { return nil }
+        let isOwn = cookie.name.isEmpty || fields.contains { $0.utf8.contains(0x09) }
+        if isOwn {
+            fields = fields.map { $0.replacing("%", with: "%25").replacing("\t", with: "%09") }
+        }
         let text = OctetText.bytes(fields.joined(separator: "\t"))
-        return (cookie.isHTTPOnly ? mark : []) + text + [0x0A]
+        return (isOwn ? ownMark : []) + (cookie.isHTTPOnly ? mark : []) + text + [0x0A]
     }
 }

@@ -72,11 +72,29 @@ struct CookieFileTests {
         #expect(text(contents.jar) == text(jar))
     }
 
-    @Test func `what the form can't say stays in memory`() throws {
-        var jar = try jar(["bare; Max-Age=9", "t=a\tb; Max-Age=9", "p=1; Path=/a\tb; Max-Age=9"])
-        let written = CookieFile.text(of: jar, now: 1000)
-        #expect(written.leftOut == 3)
-        #expect(lines(String(decoding: written.bytes, as: UTF8.self)).isEmpty)
+    @Test func `what the form can't say stands in comments of lupin's own`() throws {
+        var jar = try jar([
+            "bare; Max-Age=9", "=v=w; Path=/p; Max-Age=9; HttpOnly", "t=a\tb%; Max-Age=9",
+            "p=1; Path=/a\tb; Max-Age=9", "a\tb=%41; Max-Age=9", "n=%41; Max-Age=9",
+        ])
+        let written = text(jar)
+        #expect(CookieFile.text(of: jar, now: 1000).leftOut == 0)
+        // To other programs all but the last are comments.
+        #expect(lines(written) == ["a.example\tFALSE\t/x\tFALSE\t1009\tn\t%41"])
+        let own = [
+            "#Lupin_a.example\tFALSE\t/x\tFALSE\t1009\t\tbare",
+            "#Lupin_#HttpOnly_a.example\tFALSE\t/p\tFALSE\t1009\t\tv=w",
+            "#Lupin_a.example\tFALSE\t/x\tFALSE\t1009\tt\ta%09b%25",
+            "#Lupin_a.example\tFALSE\t/a%09b\tFALSE\t1009\tp\t1",
+            "#Lupin_a.example\tFALSE\t/x\tFALSE\t1009\ta%09b\t%2541",
+        ]
+        let found = written.split(separator: "\n").map(String.init)
+        #expect(found.filter { $0.hasPrefix("#Lupin_") } == own)
+        let contents = try read(written)
+        #expect(contents.badLinesCount == 0 && contents.jar.count == 6)
+        #expect(text(contents.jar) == written)
+        let values = contents.jar.all.map { [$0.cookie.name, $0.cookie.value, $0.cookie.path] }
+        #expect(values == jar.all.map { [$0.cookie.name, $0.cookie.value, $0.cookie.path] })
         jar = try self.jar(["n=v; Max-Age=9"])
         #expect(lines(text(jar, now: 1008)).count == 1 && lines(text(jar, now: 1009)).isEmpty)
     }
@@ -117,6 +135,11 @@ struct CookieFileTests {
         "a.example\tFALSE\t/\tFALSE\t2000\t__Secure-n\tv",
         "a.example\tTRUE\t/\tTRUE\t2000\t__Host-n\tv",
         "a.example\tFALSE\t/p\tTRUE\t2000\t__host-n\tv",
+        "#Lupin_a.example\tFALSE\t/\tFALSE\t2000\tn\tv%0D%0AX: y",
+        "#Lupin_a.example\tFALSE\t/\tFALSE\t2000\tn\tv%3Bw",
+        "#Lupin_a.example\tFALSE\t/\tFALSE\t2000\tn\t%zz",
+        "#Lupin_a.example\tFALSE\t/\tFALSE\t2000\t\t",
+        "#Lupin_a.example\tFALSE\t/\tFALSE\t2000\t\t__Host-a=b", "#Lupin_", "#Lupin_#HttpOnly_",
         "#HttpOnly_", "a.example\tFALSE\t/\tFALSE\t2000\tn\t" + String(repeating: "v", count: 4096),
     ])
     func `a bad line is skipped and counted`(line: String) throws {
