@@ -4,7 +4,7 @@
 ///
 /// Programs disagree about the forms, so every one in use is understood: a name covers itself and
 /// all names below it, with or without a leading dot or `*.`; `*` covers everything; addresses,
-/// networks and `10.*` cover literal addresses; each may end in `:port`.
+/// networks, `10.*` and `10.` cover literal addresses; each may end in `:port`.
 package struct NoProxyEntry: Sendable, Equatable {
     package enum Target: Sendable, Equatable {
         case everything
@@ -53,9 +53,10 @@ package struct NoProxyEntry: Sendable, Equatable {
         }
     }
 
-    /// The network of `10.*` or `192.168.*.*`, whose first bytes are these.
+    /// The network of `10.*`, `192.168.*.*` or `10.1.`, whose first bytes are these.
     private static func network(from text: Substring) -> CIDR? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        var parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        if parts.last?.isEmpty == true { parts[parts.count - 1] = "*" }
         let bytes = parts.prefix { $0 != "*" }
         guard (1...3).contains(bytes.count), (bytes.count + 1...4).contains(parts.count),
             parts[bytes.count...].allSatisfy({ $0 == "*" }),

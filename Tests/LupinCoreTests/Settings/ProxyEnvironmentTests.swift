@@ -75,6 +75,9 @@ struct ProxyEnvironmentTests {
             ("192.168.*", "192.168.7.1", true), ("192.168.*", "192.169.7.1", false),
             ("192.168.7.*", "192.168.7.1", true), ("192.168.7.*", "192.168.8.1", false),
             ("10.*:81", "10.0.0.1", false), ("10.*", "10.example", false),
+            ("10.", "10.9.8.7", true), ("10.1.", "10.1.2.3", true), ("10.1.", "10.2.2.3", false),
+            ("192.168.7.", "192.168.7.1", true), ("192.168.7.", "192.168.8.1", false),
+            ("10.1.:80", "10.1.2.3", true), ("10.1.:81", "10.1.2.3", false),
         ]
     )
     func `the first bytes of an address and a star are a network`(
@@ -86,7 +89,9 @@ struct ProxyEnvironmentTests {
         #expect(try #require(NoProxyEntry(entry)).bypasses(host: host, port: 80) == bypasses)
     }
 
-    @Test(arguments: ["<local>", "169.254/16", "a;b", "256.*", "10.*.1", "1.2.3.4.*", "*.*", "1*"])
+    @Test(arguments: [
+        "<local>", "169.254/16", "a;b", "256.*", "10.*.1", "1.2.3.4.*", "10..", "*.*", "1*",
+    ])
     func `what is no entry is told`(entry: String) {
         #expect(NoProxyEntry(entry) == nil)
         #expect(ProxyEnvironment(["no_proxy": "a.dev \(entry)"]).problems.count == 1)
