@@ -10,7 +10,7 @@ extension ErrorKind {
                 sentence(host: host, status: status)
             }
         // What begins with the name of a host begins as that does.
-        guard parent != nil || text.hasPrefix("the server") else { return text }
+        guard text.hasPrefix("the ") else { return text }
         return text.prefix(1).uppercased() + text.dropFirst()
     }
 

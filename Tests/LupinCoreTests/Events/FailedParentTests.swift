@@ -74,7 +74,7 @@ struct FailedParentTests {
     func `what a response says may be the origin's word as well`(kind: ErrorKind) throws {
         let error = LupinError(kind, host: "h", detail: "x", side: .upstream, status: 502)
             .blaming("p.test:3128").naming(parentRule: "corp")
-        #expect(error.sentence.contains(" h (by the parent proxy p.test:3128) "))
+        #expect(error.sentence.contains("h (by the parent proxy p.test:3128) "))
         #expect(error.failedParent == nil)
         let field = ProxyStatus.value(for: error, redactor: makeRedactor())
         #expect(field.contains("next-hop=\"p.test:3128\""))
