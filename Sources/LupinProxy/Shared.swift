@@ -226,6 +226,8 @@ final class Snapshot: Sendable {
     let leavesSetupHost: Bool
     /// Whether there is at least one rule.
     let hasRules: Bool
+    /// Whether attempts are counted, for the budget or circuit of some rule.
+    let countsAttempts: Bool
     /// Whether paths are refused that servers read in different ways.
     let judgesPaths: Bool
     /// `Configuration.version`, written to records.
@@ -315,6 +317,7 @@ final class Snapshot: Sendable {
         rules = configuration.rules
         leavesSetupHost = configuration.rules.leavesSetupHost
         hasRules = !configuration.rules.isEmpty
+        countsAttempts = configuration.rules.countsAttempts
         judgesPaths =
             configuration.rules.judgesPaths && configuration.settings.access.paths == .strict
         version = configuration.version

@@ -13,7 +13,7 @@ package struct OriginHealth: Sendable {
     private var latencies = LatencyHistogram()
     /// The time of the last failure that was counted as consecutive.
     private var lastCounted: UInt64 = 0
-    /// The last failure of any kind, which keeps the circuit open.
+    /// The last failure of a retry, which opens a circuit or keeps it open.
     private var lastFailure: UInt64 = 0
     private var lastUse: UInt64
     /// Failures since the last success.
@@ -82,11 +82,11 @@ extension OriginHealth {
     /// Reports that an attempt that began at `begun` has ended; the caller defines failure.
     ///
     /// Concurrent attempts fail together: a failure is counted as consecutive only if its attempt
-    /// began after the last counted failure, so a short disruption under load is one failure. Any
-    /// failure keeps an open circuit open.
+    /// began after the last counted failure, so a short disruption under load is one failure.
     ///
     /// One success resets all failures. Requests are sent even if the circuit is open, so they
-    /// serve as probes, and no half-open state is needed.
+    /// serve as probes, and no half-open state is needed. Their own failures don't keep it open:
+    /// while it is open there is no retry that might, so it closes when its time is over.
     package mutating func noteOutcome(
         isFailure: Bool,
         isRetry: Bool,
@@ -101,17 +101,17 @@ extension OriginHealth {
             hasFailedRetry = false
             return
         }
-        lastFailure = now
-        if isRetry { hasFailedRetry = true }
+        if isRetry { (hasFailedRetry, lastFailure) = (true, now) }
         if failuresInRow > 0, begun < lastCounted, !isClockBack { return }
         failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
         lastCounted = now
     }
 
-    /// Whether retries are pointless now: only failures, many of them, and the last one recent.
+    /// Whether retries are pointless now: only failures, many of them, and lately one of a retry.
     ///
-    /// A retry must be among them: a burst of requests that fail once each says nothing about what
-    /// comes a moment later.
+    /// A burst of requests that fail once each says nothing about what comes a moment later. After
+    /// the circuit's time the next failures are retried again, and the first retry that fails opens
+    /// it anew: a dead host gets few of them, and one that is back loses no request.
     package func isOpen(_ circuit: RetryPolicy.Circuit, _ now: UInt64) -> Bool {
         hasFailedRetry && failuresInRow >= UInt32(clamping: circuit.failures)
             && now.elapsed(since: lastFailure) <= circuit.openMicroseconds

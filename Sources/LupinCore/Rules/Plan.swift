@@ -47,8 +47,8 @@ package final class Plan: Sendable {
     package let hedge: RetryPolicy.Hedge?
     /// `retry.per_try`.
     package let perTry: Duration?
-    /// Whether attempts are counted, for the host's budget and circuit.
-    package let countsAttempts: Bool
+    /// Whether its policy has a budget or a circuit.
+    private let countsAttempts: Bool
     /// How responses are stored and reused; nil without a cache.
     package let caching: PlannedCache?
     /// Whether an interrupted download is completed by range.
@@ -248,9 +248,12 @@ package final class Plan: Sendable {
     /// Whether a response with that status may lead to another attempt.
     package func minds(_ status: UInt16) -> Bool { status >= 400 && retry.minds(status) }
 
-    /// Whether the retry policy counts that status as a failure.
+    /// Whether that status is a failure of the host: by the retry policy, or where that counts
+    /// nothing, by what policies repeat unless they say otherwise.
     package func isFailure(_ status: UInt16) -> Bool {
-        status >= 400 && retry.status.contains(status)
+        guard status >= 400 else { return false }
+        return countsAttempts
+            ? retry.status.contains(status) : RetryPolicy.defaultStatus.contains(status)
     }
 
     /// Whether every response must be inspected, whatever its status.
@@ -266,7 +269,7 @@ extension Rule {
 
 extension RetryPolicy {
     /// Whether the outcomes of attempts matter to a budget or a circuit.
-    fileprivate var countsAttempts: Bool {
+    package var countsAttempts: Bool {
         (budget != nil || circuit != nil) && (limit > 0 || hedge != nil)
     }
 }

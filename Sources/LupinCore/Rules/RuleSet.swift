@@ -14,6 +14,9 @@ package struct RuleSet: Sendable {
     package let needsProgram: Bool
     /// Whether a rule tests the path, and one decides about what must not go to the wrong place.
     package let judgesPaths: Bool
+    /// Whether some rule's retry policy has a budget or a circuit: then the attempts of all
+    /// requests are counted.
+    package let countsAttempts: Bool
     /// The rules that affect whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
@@ -28,6 +31,7 @@ package struct RuleSet: Sendable {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
         judgesPaths = rules.contains(where: \.testsPath) && rules.contains(where: \.judges)
+        countsAttempts = rules.contains { $0.retry?.countsAttempts == true }
         index = RuleIndex(rules, at: rules.indices)
         pathIndex = PathIndex(rules, at: index.anyHost)
         interceptionIndex = InterceptionIndex(rules)

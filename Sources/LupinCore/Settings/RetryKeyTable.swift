@@ -114,7 +114,12 @@ package enum RetryKeyTable {
         row("budget.window", .duration(1000...5 * minute), "10s", "in which both are counted"),
         row("budget.per", .choice(["host"]), "host", "what is counted together"),
         row("circuit.failures", .number(1...10000), "10", "one that began before the last is none"),
-        row("circuit.open", .duration(100...5 * minute), "10s", "from the last failure on"),
+        row(
+            "circuit.open",
+            .duration(100...5 * minute),
+            "10s",
+            "from the last retry that failed on"
+        ),
     ]
 
     /// The keys of the map behind `key`; none where it is no map.

@@ -190,20 +190,22 @@ extension Exchange {
         }
     }
 
-    /// Notes the outcome of an attempt for the host's budget and circuit.
+    /// Notes the outcome of an attempt for the host's budget and circuit, whatever rules match.
+    ///
+    /// A tunnel is no request, and says nothing about those that the host gets.
     func noteOutcome(
         of attempt: Attempt,
         status: UInt16 = 0,
         failure: LupinError? = nil
     ) {
-        guard let plan, plan.countsAttempts else { return }
+        guard snapshot.countsAttempts, request.method != .connect else { return }
         // The client's leaving says nothing about the host.
         if let failure, failure.isOurs { return }
         let now = self.now
-        let isFailure = failure != nil || plan.isFailure(status)
+        let isFailure = failure != nil || isHostFailure(status)
         let isRequest = attempt.facts.cause.isRequest
         let isRetry = attempt.facts.cause == .retry
-        let elapsed = plan.hedge != nil && failure == nil ? attempt.elapsed : nil
+        let elapsed = plan?.hedge != nil && failure == nil ? attempt.elapsed : nil
         attempt.health(now: now).use { health in
             if isRequest { health.noteRequest(now) }
             health.noteOutcome(
@@ -217,6 +219,10 @@ extension Exchange {
     }
 
     /// Parks until one of the reasons, the deadline, or the end of the exchange.
+    private func isHostFailure(_ status: UInt16) -> Bool {
+        plan?.isFailure(status) ?? RetryPolicy.defaultStatus.contains(status)
+    }
+
     ///
     /// Meanwhile the log says that the exchange waits for `phase`.
     /// - Throws: The error that ended the exchange.

@@ -139,9 +139,12 @@ struct OriginHealthTests {
         health.noteFailure(begun: 10 * second, 10 * second)
         #expect(health.isOpen(circuit, 10 * second) && health.isOpen(circuit, 20 * second))
         #expect(!health.isOpen(circuit, 20 * second + 1))
-        // The next request is the probe.
+        // The next request is retried, and if that fails, too, the circuit opens anew.
+        health.noteFailure(isRetry: false, begun: 30 * second, 30 * second)
+        #expect(!health.isOpen(circuit, 30 * second) && health.failuresInRow == 11)
         health.noteFailure(begun: 30 * second, 30 * second)
-        #expect(health.isOpen(circuit, 30 * second) && health.failuresInRow == 11)
+        #expect(health.isOpen(circuit, 30 * second) && health.isOpen(circuit, 40 * second))
+        #expect(!health.isOpen(circuit, 40 * second + 1))
         health.noteOutcome(
             isFailure: false,
             isRetry: false,
@@ -161,6 +164,27 @@ struct OriginHealthTests {
         health.noteOutcome(isFailure: false, isRetry: true, begun: 32, 32)
         for i: UInt64 in 33...63 { health.noteFailure(isRetry: false, begun: i, i) }
         #expect(!health.isOpen(circuit, 64))
+    }
+
+    @Test func `first attempts that fail don't keep a circuit open`() {
+        var health = OriginHealth(now: 0)
+        for i: UInt64 in 1...10 { health.noteFailure(begun: i, i) }
+        // One a second, and none of them is retried.
+        for i: UInt64 in 1...10 {
+            health.noteFailure(isRetry: false, begun: i * second, i * second)
+            #expect(health.isOpen(circuit, i * second))
+        }
+        health.noteFailure(isRetry: false, begun: 11 * second, 11 * second)
+        #expect(health.failuresInRow == 21 && !health.isOpen(circuit, 11 * second))
+    }
+
+    @Test func `a retry that failed long ago opens no circuit`() {
+        var health = OriginHealth(now: 0)
+        health.noteFailure(begun: 1, 1)
+        for i: UInt64 in 1...20 {
+            health.noteFailure(isRetry: false, begun: i * 60 * second, i * 60 * second)
+            #expect(!health.isOpen(circuit, i * 60 * second))
+        }
     }
 
     @Test func `nine failures and a success are no reason`() {

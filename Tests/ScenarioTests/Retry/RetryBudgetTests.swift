@@ -168,8 +168,88 @@ struct RetryBudgetTests {
             #expect(flaky.asked == 10)
             try clock.advance(by: .milliseconds(10_100))
             #expect(try client.get(origin.url()).status == 502)
-            // One retry: then there is a failure of lately again.
+            // One retry: when that has failed, the circuit is open again.
+            #expect(flaky.asked == 12)
+            #expect(try client.get(origin.url()).status == 502)
+            #expect(flaky.asked == 13)
+        }
+    }
+
+    /// After an outage each of thirty URLs fails once; first attempts that failed meanwhile, just
+    /// before the time was over, don't keep the circuit open.
+    @Test(arguments: Pace.allCases)
+    func `what fails once after an outage is delivered`(pace: Pace) async throws {
+        let clock = VirtualClock()
+        let rules = everywhere(
+            "retry: {use: standard, backoff: none, circuit: {failures: 10, open: 1s}}"
+        )
+        try await ProxyFixture.run(rules, clock: clock) { proxy in
+            let isOut = Mutex(true)
+            let failed = Mutex<Set<String>>([])
+            let origin = try proxy.origin { connection in
+                while let request = try? connection.nextRequest() {
+                    let isFirst = failed.withLock { $0.insert(request.target).inserted }
+                    let fails = isFirst || isOut.withLock { $0 }
+                    try? connection.send(
+                        "HTTP/1.1 \(fails ? 503 : 200) X\r\nContent-Length: 0\r\n\r\n"
+                    )
+                }
+            }
+            let clients = try (0..<30).map { _ in try proxy.client() }
+            for _ in 0..<4 { #expect(try clients[0].get(origin.url()).status == 503) }
+            try clock.advance(by: .milliseconds(900))
+            #expect(try clients[0].get(origin.url()).status == 503)
+            try clock.advance(by: .milliseconds(200))
+            isOut.withLock { $0 = false }
+            for (i, client) in clients.enumerated() {
+                try client.send("GET", origin.url("/\(i)"))
+                if pace == .milliseconds { try clock.advance(by: .milliseconds(4)) }
+                if pace == .oneByOne { #expect(try client.response().status == 200) }
+            }
+            if pace != .oneByOne {
+                for client in clients { #expect(try client.response().status == 200) }
+            }
+        }
+    }
+
+    @Test(arguments: ["", "- {match: {path: /other}, retry: none}"])
+    func `a success of any request closes the circuit`(other: String) async throws {
+        let rules = """
+            rules:
+              - {match: {path: /a}, retry: {use: standard, backoff: none}}
+              \(other)
+            """
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            let deeds = [FlakyOrigin.Deed](repeating: .status(503), count: 10)
+            let flaky = FlakyOrigin(deeds + [.good, .status(503), .good])
+            let origin = try proxy.origin { flaky.serve($0) }
+            let client = try proxy.client()
+            for _ in 0..<4 { #expect(try client.get(origin.url("/a")).status == 503) }
+            #expect(flaky.asked == 10)
+            #expect(try client.get(origin.url("/other")).status == 200)
+            #expect(try client.get(origin.url("/a")).status == 200)
+            #expect(flaky.asked == 13)
+        }
+    }
+
+    @Test func `failures of requests without a rule are failures of the host`() async throws {
+        let rules = """
+            rules:
+              - {match: {path: /a}, retry: {use: standard, backoff: none}}
+            """
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            let (flaky, origin) = try proxy.flaky(.status(503))
+            let client = try proxy.client()
+            #expect(try client.get(origin.url("/a")).status == 503)
+            for _ in 0..<7 { #expect(try client.get(origin.url("/other")).status == 503) }
+            #expect(flaky.asked == 10)
+            #expect(try client.get(origin.url("/a")).status == 503)
             #expect(flaky.asked == 11)
+            let record = try proxy.records(9)[8]
+            #expect(
+                record["attempts.0.reason"]
+                    == "the last 10 attempts at \(origin.authority) failed"
+            )
         }
     }
 
