@@ -65,7 +65,7 @@ struct ParentDigestTests {
         }
     }
 
-    @Test func `a wrong password is refused once more, and that is the client's`() async throws {
+    @Test func `a wrong password is refused once more, and lupin says so`() async throws {
         let parent = try PlayedOrigin()
         try await ProxyFixture.run(rules(parent)) { proxy in
             let client = try proxy.client()
@@ -75,7 +75,10 @@ struct ParentDigestTests {
                 _ = try connection.request()
                 try connection.reply(407, Self.challenge)
             }
-            #expect(try client.response().status == 407)
+            let response = try client.response()
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("did not accept the user and password"))
+            #expect(response.bodyText.contains("Are they right?"))
         }
     }
 

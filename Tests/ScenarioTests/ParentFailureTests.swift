@@ -14,7 +14,7 @@ struct ParentFailureTests {
             case .resets, .closes: "closed the connection before it answered"
             case .closesWithinHead: "broke off before its end"
             case .sendsJunk: "sent something that is not valid HTTP"
-            case .answers(407): "wants to know who asks"
+            case .answers(407): "did not accept the user and password that stand in"
             case .answers(let status): "answered CONNECT with \(status)"
             }
         }
@@ -142,6 +142,40 @@ struct ParentFailureTests {
             let record = try proxy.record()
             let field = response["Proxy-Status"]
             Self.expect(deed, of: parent, response.bodyText, field, record)
+        }
+    }
+
+    @Test(arguments: ["GET", "CONNECT"], ["Basic realm=\"corp\"", "NTLM", nil])
+    func `so it is where lupin's own password does not do`(method: String, challenge: String?)
+        async throws
+    {
+        let field = challenge.map { "Proxy-Authenticate: \($0)\r\n" } ?? ""
+        let parent = try ScriptedOrigin { connection in
+            while try connection.stream.head() != nil {
+                try connection.send(
+                    "HTTP/1.1 407 No\r\n\(field)Content-Length: 2\r\n\r\nno"
+                )
+            }
+        }
+        defer { parent.stop() }
+        let url = "http://u:wr0ngPassword@\(parent.authority)"
+        let rule = "{name: corp, match: {host: origin.test}, proxy: \"\(url)\"}"
+        try await ProxyFixture.run("upstream: {no_proxy: []}\nrules: [\(rule)]") { proxy in
+            let client = try proxy.client()
+            try client.send(method, method == "GET" ? "http://origin.test/" : "origin.test:443")
+            let response = try client.response()
+            #expect(response.status == 502)
+            #expect(response["Proxy-Authenticate"] == nil)
+            Self.expect(
+                .answers(407),
+                of: parent.authority,
+                response.bodyText,
+                response["Proxy-Status"],
+                try proxy.record()
+            )
+            let isLogin = response.bodyText.contains("only NTLM, by which lupin does not log in")
+            #expect(isLogin == (challenge == "NTLM"))
+            #expect(!response.bodyText.contains("wr0ng") && !proxy.logText.contains("wr0ng"))
         }
     }
 

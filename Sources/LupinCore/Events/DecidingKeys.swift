@@ -31,7 +31,7 @@ extension ErrorKind {
             []
         case .httpResponseTimeout: ["timeouts.response_header", "timeouts.total", "retry"]
         case .proxyInternalResponse: ["validate", "respond"]
-        case .proxyConfigurationError: ["auth", "client_cert", "trust"]
+        case .proxyConfigurationError: ["auth", "client_cert", "trust", "proxy", "upstream.proxy"]
         case .tunnelNameDenied: ["access.deny_targets", "access.ech", "respond"]
         case .proxyLoopDetected: ["upstream.proxy", "proxy"]
         }

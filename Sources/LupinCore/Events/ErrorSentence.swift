@@ -16,6 +16,9 @@ extension ErrorKind {
 
     private func sentence(host: String, by parent: FailedParent, status: UInt16) -> String {
         switch parent.status {
+        case 407? where self == .proxyConfigurationError:
+            return "\(parent.text) did not accept the user and password that stand in "
+                + "\(parent.key)."
         case 407?:
             return "\(parent.text) wants to know who asks: put user and password into "
                 + "the client's proxy setting, or into \(parent.key)."

@@ -21,6 +21,24 @@ package final class FailedParent: Sendable, Equatable {
         (left.place, left.rule, left.status) == (right.place, right.rule, right.status)
     }
 
+    /// Why a parent proxy that offers `challenges` did not let in lupin with its own user and
+    /// password; `wasRepeated` is false if the body of the request was not kept.
+    package static func reason(
+        for challenges: [AuthenticationChallenge],
+        wasRepeated: Bool
+    ) -> String {
+        let known = challenges.contains { $0.isScheme("Basic") || $0.isScheme("Digest") }
+        if !known, !challenges.isEmpty {
+            let schemes = challenges.map(\.scheme).joined(separator: ", ")
+            return "It offers only \(schemes), by which lupin does not log in. "
+                + "A client may do so itself, where no user and password stand there."
+        }
+        if !wasRepeated, challenges.contains(where: { $0.isScheme("Digest") }) {
+            return "It asks for Digest, and the body of the request was not kept: send it again."
+        }
+        return "It answered them with 407. Are they right?"
+    }
+
     /// `the parent proxy 127.0.0.1:3128 (rule "corp")`.
     var text: String { "the parent proxy \(place)" + (rule.map { " (rule \"\($0)\")" } ?? "") }
 

@@ -288,6 +288,7 @@ extension Exchange {
             }
             return .deliver(reason: "")
         }
+        if let refusal = refusal(in: obtained.response, to: attempt) { throw refusal }
         let isByLogin = upstream?.isForOneClient == true || attempt.hop.isByLogin
         let verdict = try await judge(&obtained, of: attempt)
         var obstacle: String?

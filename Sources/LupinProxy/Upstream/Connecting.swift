@@ -291,6 +291,9 @@ extension Exchange {
                 if response.head.status == 407 {
                     // The client's next CONNECT is asked about first.
                     resources.shared.parentCredentials.noteClosed(parent.proxy)
+                    if parent.proxy.userinfo != nil {
+                        throw .loginRefused(by: parent, response.head)
+                    }
                 }
                 throw .refusal(
                     by: parent,

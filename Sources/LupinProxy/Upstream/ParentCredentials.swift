@@ -82,11 +82,48 @@ extension MessageDigest {
 extension Exchange {
     /// Whether a parent proxy's 407 can be answered; at most once per exchange.
     func answersParent(_ response: ParsedResponse, _ attempt: Attempt) -> Bool {
-        guard response.status == 407, !hasAnsweredParent, attempt.isReplayable,
-            let parent = attempt.hop.parent,
-            resources.shared.parentCredentials.challenged(by: parent, response.head)
+        guard response.status == 407, !hasAnsweredParent, let parent = attempt.hop.parent,
+            resources.shared.parentCredentials.challenged(by: parent, response.head),
+            attempt.isReplayable
         else { return false }
         hasAnsweredParent = true
         return true
+    }
+
+    /// The error for a parent proxy's 407 that is nothing for the client: its credentials would be
+    /// for lupin, or lupin has some for the parent.
+    func refusal(in response: ParsedResponse, to attempt: Attempt) -> LupinError? {
+        guard response.status == 407, case .parent(let parent) = attempt.hop else { return nil }
+        if parent.proxy.userinfo != nil {
+            let wasRepeated = hasAnsweredParent || attempt.isReplayable
+            return .loginRefused(by: parent, response.head, wasRepeated: wasRepeated)
+        }
+        guard client.user != nil else { return nil }
+        return LupinError(
+            .httpRequestDenied,
+            detail: "The user and password that the client sends are for lupin.",
+            side: .upstream,
+            retry: .never,
+            status: 502
+        ).blaming(parent.text, status: 407)
+    }
+}
+
+extension LupinError {
+    /// A parent proxy did not accept the user and password of the rules file.
+    static func loginRefused(
+        by parent: ParentHop,
+        _ head: ResponseHead,
+        wasRepeated: Bool = true
+    ) -> LupinError {
+        let challenges = AuthenticationChallenge.challenges(in: head.fields, .proxyAuthenticate)
+        return LupinError(
+            .proxyConfigurationError,
+            detail: FailedParent.reason(for: challenges, wasRepeated: wasRepeated),
+            side: .upstream,
+            // Another try would get the same refusal, and could lock the account.
+            retry: .never,
+            status: 502
+        ).blaming(parent.text, status: 407)
     }
 }

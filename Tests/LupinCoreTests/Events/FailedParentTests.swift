@@ -40,6 +40,16 @@ struct FailedParentTests {
                 + "password into the client's proxy setting, or into `proxy` of the rule \"corp\"."
         ),
         (
+            .proxyConfigurationError, 407, "corp",
+            "The parent proxy p.test:3128 (rule \"corp\") did not accept the user and password "
+                + "that stand in `proxy` of the rule \"corp\"."
+        ),
+        (
+            .proxyConfigurationError, 407, nil,
+            "The parent proxy p.test:3128 did not accept the user and password that stand in "
+                + "`upstream.proxy`."
+        ),
+        (
             .httpRequestDenied, 407, nil,
             "The parent proxy p.test:3128 wants to know who asks: put user and password into the "
                 + "client's proxy setting, or into `upstream.proxy`."
@@ -100,6 +110,26 @@ struct FailedParentTests {
             .blaming("p.test:3128", status: 407)
         #expect(error.failedParent?.status == 407)
         #expect(error.sentence.hasPrefix("The parent proxy p.test:3128 wants to know who asks"))
+    }
+
+    @Test(arguments: [
+        ("Basic realm=\"x\"", true, "It answered them with 407. Are they right?"),
+        ("", true, "It answered them with 407. Are they right?"),
+        ("NTLM, Basic realm=\"x\"", false, "It answered them with 407. Are they right?"),
+        ("Digest realm=\"x\", nonce=\"n\"", true, "It answered them with 407. Are they right?"),
+        (
+            "Digest realm=\"x\", nonce=\"n\"", false,
+            "It asks for Digest, and the body of the request was not kept: send it again."
+        ),
+        (
+            "Negotiate, NTLM", true,
+            "It offers only Negotiate, NTLM, by which lupin does not log in. "
+                + "A client may do so itself, where no user and password stand there."
+        ),
+    ])
+    func `why a parent did not let lupin in`(field: String, wasRepeated: Bool, reason: String) {
+        let challenges = AuthenticationChallenge.challenges(in: field)
+        #expect(FailedParent.reason(for: challenges, wasRepeated: wasRepeated) == reason)
     }
 
     @Test func `what is no failure of upstream's names no parent`() {
