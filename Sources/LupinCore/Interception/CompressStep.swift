@@ -53,7 +53,7 @@ extension CompressStep {
     ///   - head: The head after the other steps of the plan.
     ///   - contentLength: The length of the body; nil when it is unknown.
     ///   - hasBody: Whether there is a body.
-    ///   - refusesCompression: Whether the origin has refused compression, by `isRefusal`.
+    ///   - refusesCompression: Whether the origin has refused compression, by `refusal`.
     /// - Returns: The decision; only `compress` changes anything.
     package func decide(
         head: RequestHead,
@@ -91,15 +91,19 @@ extension CompressStep {
         fields.set(name: "Content-Encoding", value: coding.token)
     }
 
-    /// Whether a response refuses the compression (RFC 9110 §15.5.16): 415 with an Accept-Encoding
-    /// in which the coding is missing or has weight 0, or 411 where the compression took the length
-    /// away (`hasLostLength`): of an upload that had none the same would be said without it.
+    /// Whether a response refuses the compression (RFC 9110 §15.5.16).
     ///
-    /// Without that field a 415 is about the media type. The request may be repeated without
-    /// compression, and the origin be remembered as one that refuses it.
-    package func isRefusal(status: UInt16, fields: FieldSection, hasLostLength: Bool) -> Bool {
-        if status == 411 { return hasLostLength }
-        guard status == 415, fields.first(.acceptEncoding) != nil else { return false }
+    /// A 415 does so for certain with an Accept-Encoding in which the coding is missing or has
+    /// weight 0. Any other may be about the media type, and a 411 where the compression took the
+    /// length away (`hasLostLength`) may be a server's that wants a length of everybody.
+    package func refusal(
+        status: UInt16,
+        fields: FieldSection,
+        hasLostLength: Bool
+    ) -> CompressionRefusal {
+        if status == 411 { return hasLostLength ? .likely : .none }
+        guard status == 415 else { return .none }
+        guard fields.first(.acceptEncoding) != nil else { return .likely }
         var own: Bool?
         var any: Bool?
         fields.forEachMember(of: .acceptEncoding) { member in
@@ -109,8 +113,16 @@ extension CompressStep {
             if name == "*" { any = any ?? isAccepted }
             if ContentCoding(String(name)) == coding { own = own ?? isAccepted }
         }
-        return !(own ?? any ?? false)
+        return own ?? any ?? false ? .likely : .certain
     }
+}
+
+/// Whether a response says that the request would have been taken without compression.
+package enum CompressionRefusal: Sendable {
+    case none
+    /// The same request without compression will tell.
+    case likely
+    case certain
 }
 
 extension FieldSection {

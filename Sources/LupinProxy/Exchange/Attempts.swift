@@ -178,7 +178,7 @@ extension Exchange {
             }
         guard let upstream else { throw .stopping }
         noteOutcome(of: attempt, status: response.status)
-        noteLengthVerdict(response.status, of: attempt)
+        noteCompressionVerdict(response.status, of: attempt)
         restoreStandIns(in: response)
         noteFlaws(of: response)
         var obtained = try scrubbed(

@@ -64,17 +64,19 @@ extension Exchange {
     ) async throws(LupinError) -> Verdict? {
         let response = obtained.response
         let hasLostLength = framing.knownLength != nil && attempt.framing.knownLength == nil
-        guard let step = plan?.compress, attempt.coding != nil,
-            step.isRefusal(
-                status: response.status,
-                fields: response.head.fields,
-                hasLostLength: hasLostLength
-            )
-        else { return nil }
+        guard let step = plan?.compress, attempt.coding != nil else { return nil }
+        let refusal = step.refusal(
+            status: response.status,
+            fields: response.head.fields,
+            hasLostLength: hasLostLength
+        )
+        if refusal == .none { return nil }
         retry.goesPlain = true
-        // A server that wants a length of everybody's requests says 411 again.
-        retry.awaitsLengthVerdict = response.status == 411 && attempt.isReplayable
-        if !retry.awaitsLengthVerdict { noteCompressionRefusal(by: attempt.origin) }
+        if refusal == .likely, attempt.isReplayable {
+            retry.likelyRefusal = response.status
+        } else {
+            noteCompressionRefusal(by: attempt.origin)
+        }
         guard attempt.isReplayable else { return .deliver(reason: "the body was not kept") }
         return .again(
             .retry,
@@ -84,11 +86,10 @@ extension Exchange {
         )
     }
 
-    /// Remembers a refusal by 411 if the same request is not refused so without compression.
-    func noteLengthVerdict(_ status: UInt16, of attempt: Attempt) {
-        guard retry.awaitsLengthVerdict else { return }
-        retry.awaitsLengthVerdict = false
-        if status != 411 { noteCompressionRefusal(by: attempt.origin) }
+    /// Remembers a likely refusal if the same request is not refused so without compression.
+    func noteCompressionVerdict(_ status: UInt16, of attempt: Attempt) {
+        guard let refusal = retry.likelyRefusal.take() else { return }
+        if status != refusal { noteCompressionRefusal(by: attempt.origin) }
     }
 
     private func noteCompressionRefusal(by origin: Origin) {

@@ -19,8 +19,9 @@ struct RetryProgress {
     var losers: [AttemptRecord] = []
     /// The origin refused the compressed body.
     var goesPlain = false
-    /// It did so by 411, and the answer to the plain one says whether compression was the reason.
-    var awaitsLengthVerdict = false
+    /// It may have done so by this status: the answer to the plain one says whether compression was
+    /// the reason.
+    var likelyRefusal: UInt16?
 }
 
 extension Exchange {
@@ -218,11 +219,11 @@ extension Exchange {
         }
     }
 
-    /// Parks until one of the reasons, the deadline, or the end of the exchange.
     private func isHostFailure(_ status: UInt16) -> Bool {
         plan?.isFailure(status) ?? RetryPolicy.defaultStatus.contains(status)
     }
 
+    /// Parks until one of the reasons, the deadline, or the end of the exchange.
     ///
     /// Meanwhile the log says that the exchange waits for `phase`.
     /// - Throws: The error that ended the exchange.

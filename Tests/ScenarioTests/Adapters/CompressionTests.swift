@@ -177,7 +177,8 @@ struct CompressionTests {
         }
     }
 
-    @Test func `a server that refuses gets the body plain, and at once the next time`()
+    @Test(arguments: ["Accept-Encoding: identity", "Accept-Encoding: gzip", "X: y"])
+    func `a server that refuses gets the body plain, and at once the next time`(field: String)
         async throws
     {
         try await ProxyFixture.run(rules("gzip")) { proxy in
@@ -188,7 +189,7 @@ struct CompressionTests {
             try client.send(Self.body)
             let connection = try origin.accept()
             #expect(try connection.request()["content-encoding"] == "gzip")
-            try connection.reply(415, "Accept-Encoding: identity", body: "plain please")
+            try connection.reply(415, field, body: "plain please")
             for round in 1...2 {
                 let request = try connection.request()
                 #expect(request["content-encoding"] == nil)
@@ -202,6 +203,43 @@ struct CompressionTests {
             let record = try proxy.record()
             #expect(record["attempts.0.status"] == "415")
             #expect(record["attempts.0.reason"] == "the server refuses compressed bodies")
+        }
+    }
+
+    @Test func `a 415 about the media type keeps bodies compressed`() async throws {
+        try await ProxyFixture.run(rules("gzip")) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            var connection: OriginConnection?
+            for _ in 1...2 {
+                try client.send("POST", origin.url(), ["Content-Length: \(Self.body.count)"])
+                try client.send(Self.body)
+                let link = try connection ?? origin.accept()
+                connection = link
+                for coding in ["gzip", nil] {
+                    #expect(try link.request()["content-encoding"] == coding)
+                    try link.reply(415, body: "not this type")
+                }
+                let response = try client.response(to: "POST")
+                #expect(response.status == 415)
+                #expect(response.bodyText == "not this type")
+            }
+        }
+    }
+
+    /// A body that the client compressed is its own matter.
+    @Test func `a 415 to the client's own coding is the client's`() async throws {
+        try await ProxyFixture.run(rules("gzip")) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let fields = ["Content-Length: \(Self.body.count)", "Content-Encoding: gzip"]
+            try client.send("POST", origin.url(), fields)
+            try client.send(Self.body)
+            let connection = try origin.accept()
+            #expect(try connection.request()["content-encoding"] == "gzip")
+            try connection.reply(415, body: "no")
+            #expect(try client.response(to: "POST").status == 415)
+            #expect(!connection.stream.socket.hasUnread)
         }
     }
 
