@@ -1,17 +1,19 @@
-// Checks rules against each other and against the settings: https that is never decrypted, and pins
-// that would be lost.
+// Checks rules against each other and against the settings: https that is never decrypted, pins
+// that would be lost, proxies that are never used.
 
 import LupinCore
 
 struct RuleConsistency {
     let context: DecodingContext
     let intercept: InterceptSettings
+    let upstream: UpstreamSettings
 
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
             checkClearText(rule, entries)
             checkDisabled(rule, entries)
+            checkProxy(rule, entries)
         }
         for finding in rules.map(\.rule).explainTrustReplacements() {
             let later = rules[finding.rule]
@@ -65,6 +67,25 @@ struct RuleConsistency {
     // MARK: Trust
 
     /// Reports a rule that accepts any certificate: a warning when it names its hosts, else an
+    // MARK: Proxies
+
+    /// Warns about a rule whose proxy none of its hosts goes by.
+    private func checkProxy(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
+        guard let exception = upstream.exception(forAllOf: rule),
+            let entry = entries.first(where: { $0.key == RuleKey.proxy.rawValue })
+        else { return }
+        let isOwnName = !exception.hasPrefix("upstream.no_proxy")
+        context.warning(
+            .shadow,
+            "the proxy of the rule \"\(rule.name)\" is never used: its hosts go direct, since "
+                + exception,
+            at: entry,
+            hint: isOwnName
+                ? "write an address in its place, such as 127.0.0.1"
+                : "write upstream: {no_proxy: []}, or only what is to go direct"
+        )
+    }
+
     /// error.
     private func checkDisabled(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let trust = rule.trust?.policy, trust.policy.acceptsAnyone,

@@ -30,7 +30,11 @@ struct RuleDecoder {
             }
             rules.append((rule(item, entries, lines: &lines), entries))
         }
-        RuleConsistency(context: context, intercept: settings.intercept).check(rules)
+        RuleConsistency(
+            context: context,
+            intercept: settings.intercept,
+            upstream: settings.upstream
+        ).check(rules)
         TokenConsistency(context: context, settings: settings).check(rules)
         RetryConsistency(context: context, settings: settings).check(rules)
         CacheConsistency(context: context).check(rules)

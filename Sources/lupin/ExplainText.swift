@@ -267,7 +267,8 @@ struct ExplainText {
                 + credentials
         }
         let origin = explanation.finalOrigin
-        let hop = way.map { "by \($0)" } ?? "direct"
+        let exception = explanation.outlook.proxyException.map { ", since \($0)" } ?? ""
+        let hop = way.map { "by \($0)" } ?? "direct" + exception
         guard let preview = explanation.preview else {
             if case .connect(.intercept) = explanation.entry {
                 return [

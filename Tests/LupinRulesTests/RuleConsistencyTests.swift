@@ -10,6 +10,44 @@ struct RuleConsistencyTests {
         "sha256/BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB="]}, lab: {any: [system]}}
         """
 
+    // MARK: Proxies
+
+    @Test func `a proxy that no host of its rule goes by is told`() {
+        let rule = "{name: r, match: {host: [127.0.0.1, 127.0.0.9]}, proxy: \"http://p.test:3128\"}"
+        #expect(
+            decode("rules: [\(rule)]").warnings.map(\.message) == [
+                "the proxy of the rule \"r\" is never used: its hosts go direct, since "
+                    + "upstream.no_proxy lists 127.0.0.0/8"
+            ]
+        )
+        #expect(decode("upstream: {no_proxy: []}\nrules: [\(rule)]").warnings.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "[]", nil), ("localhost", "[]", "localhost is this machine"),
+        ("\"*.localhost\"", "[]", "localhost is this machine"),
+        ("a.corp", "[corp]", "upstream.no_proxy lists corp"),
+        ("\"**.corp\"", "[corp]", "upstream.no_proxy lists corp"),
+        ("\"**.corp\"", "[a.corp]", nil), ("\"*.corp\"", "[\"*\"]", "upstream.no_proxy lists *"),
+        ("a.corp", "[\"a.corp:80\"]", nil), ("[a.corp, b.test]", "[corp]", nil),
+        ("/corp/", "[corp]", nil),
+    ])
+    func `only hosts that all go direct count`(host: String, list: String, since: String?) {
+        let body = """
+            upstream: {no_proxy: \(list)}
+            rules: [{name: r, match: {host: \(host)}, proxy: "http://p.test:3128"}]
+            """
+        let told = decode(body).warnings.map(\.message).filter { $0.contains("never used") }
+        #expect(told.count == (since == nil ? 0 : 1))
+        if let since { #expect(told.first?.hasSuffix("since \(since)") == true) }
+    }
+
+    @Test(arguments: ["proxy: direct", "proxy: \"http://p:1\", request: [{url: {host: b.test}}]"])
+    func `a rule without a parent, or that leads elsewhere, is none`(keys: String) {
+        let rule = "{match: {scheme: http, host: 127.0.0.1}, \(keys)}"
+        #expect(!decode("rules: [\(rule)]").warnings.contains { $0.message.contains("never used") })
+    }
+
     // MARK: Clear text
 
     @Test func `a host that is never decrypted and must be is an error`() {

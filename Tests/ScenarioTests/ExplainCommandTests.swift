@@ -35,6 +35,24 @@ struct ExplainCommandTests {
         return try Lupin.run(["explain", "--rules", file] + arguments)
     }
 
+    @Test(arguments: [
+        ("", "direct, since upstream.no_proxy lists 127.0.0.0/8"), ("[]", "p.test:3128"),
+    ])
+    func `why a request goes direct although its rule has a proxy is told`(
+        list: String,
+        hop: String
+    ) throws {
+        let rules = """
+            lupin: 1
+            \(list.isEmpty ? "" : "upstream: {no_proxy: \(list)}")
+            rules: [{match: {host: 127.0.0.1}, proxy: "http://p.test:3128"}]
+
+            """
+        #expect(try explain("http://127.0.0.1:8080/", rules: rules).output.contains(hop))
+        let json = try explain("--json", "http://127.0.0.1:8080/", rules: rules).output
+        #expect(json.contains("\"direct_since\"") == list.isEmpty)
+    }
+
     @Test func `every rule, every key and the request are told, no secret is`() throws {
         let result = try explain("-H", "Cookie: a=geheim", "https://API.github.com/user")
         #expect(result.code == 0)

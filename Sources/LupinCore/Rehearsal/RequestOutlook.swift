@@ -165,9 +165,20 @@ package struct RequestOutlook: Sendable {
     }
 
     /// The way of the request.
-    var way: UpstreamWay {
-        let isTunnel = if case .connect(.tunnel) = entry { true } else { false }
-        return lookout.way(to: finalOrigin, as: isTunnel ? .https : finalOrigin.scheme, plan)
+    var way: UpstreamWay { lookout.way(to: finalOrigin, as: wayScheme, plan) }
+
+    private var wayScheme: Scheme {
+        if case .connect(.tunnel) = entry { .https } else { finalOrigin.scheme }
+    }
+
+    /// Why it goes direct although a parent proxy is set, as a clause; nil where it does not.
+    package var proxyException: String? {
+        lookout.configuration.settings.upstream.exception(
+            for: wayScheme,
+            host: finalOrigin.host,
+            port: finalOrigin.port,
+            override: plan.proxy
+        )
     }
 
     /// The response that lupin sends itself.

@@ -66,6 +66,17 @@ package struct NoProxyEntry: Sendable, Equatable {
         return CIDR("\((bytes.map(String.init) + zeros).joined(separator: "."))/\(8 * bytes.count)")
     }
 
+    /// The entry in one of its forms, such as `127.0.0.0/8` or `corp.example:8080`.
+    package var text: String {
+        let place =
+            switch target {
+            case .everything: "*"
+            case .name(let name): name
+            case .network(let network): network.text
+            }
+        return port.map { "\(place):\($0)" } ?? place
+    }
+
     /// Whether a request to `host` and `port` goes without the parent proxy.
     package func bypasses(host: Host, port: UInt16) -> Bool {
         if let wanted = self.port, wanted != port { return false }
@@ -253,5 +264,74 @@ extension UpstreamSettings {
         case .environment(let environment):
             return environment.way(for: scheme, host: host, port: port)
         }
+    }
+}
+
+// MARK: What goes without a parent proxy
+
+extension UpstreamSettings {
+    /// Why a request goes direct although a parent proxy is set, as a clause; nil where it goes by
+    /// one, or where none is set.
+    package func exception(
+        for scheme: Scheme,
+        host: Host,
+        port: UInt16,
+        override: UpstreamProxy? = nil
+    ) -> String? {
+        switch override ?? proxy {
+        case .direct: return nil
+        case .parent: return exception(for: host, port: port)
+        case .environment(let environment):
+            guard (scheme == .http ? environment.http : environment.https) != nil else {
+                return nil
+            }
+            if let exception = exception(for: host, port: port) { return exception }
+            return environment.noProxy.first { $0.bypasses(host: host, port: port) }
+                .map { "no_proxy of the environment lists \($0.text)" }
+        }
+    }
+
+    /// Why the proxy of `rule` is never used, as a clause: all its hosts go without one.
+    package func exception(forAllOf rule: Rule) -> String? {
+        guard let proxy = rule.proxy, proxy != .direct else { return nil }
+        // Requests that it sends elsewhere are another matter.
+        let isMoved = rule.steps.contains { if case .url = $0 { true } else { false } }
+        if isMoved || rule.matches.isEmpty { return nil }
+        var first: String?
+        for match in rule.matches {
+            guard let hosts = match.hosts, !hosts.isEmpty else { return nil }
+            for pattern in hosts {
+                guard let exception = exception(forAllOf: pattern) else { return nil }
+                first = first ?? exception
+            }
+        }
+        return first
+    }
+
+    private func exception(forAllOf pattern: HostPattern) -> String? {
+        var first: String?
+        let other = pattern.first { part in
+            // A name that goes direct takes along what is below it.
+            let host =
+                part.exactHost
+                ?? part.starredName.flatMap {
+                    Host(String(decoding: $0.name, as: UTF8.self))
+                }
+            guard let host, part.exactHost != nil || host.address == nil,
+                let exception = exception(for: host, port: nil)
+            else { return true }
+            first = first ?? exception
+            return false
+        }
+        return other == nil ? first : nil
+    }
+
+    /// The same for a host, and for all its ports if `port` is nil.
+    private func exception(for host: Host, port: UInt16?) -> String? {
+        if host.loopbackAddresses != nil { return "\(host.text) is this machine" }
+        let entry = noProxy.first { entry in
+            (port != nil || entry.port == nil) && entry.bypasses(host: host, port: port ?? 0)
+        }
+        return entry.map { "upstream.no_proxy lists \($0.text)" }
     }
 }
