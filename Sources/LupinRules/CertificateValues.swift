@@ -134,7 +134,7 @@ extension DecodingContext {
                 file(node, as: .identity, expected: "a PEM file", example: "key.pem")
         else { return nil }
         warnOfOpenKey(contents, path, at: node)
-        let blocks = String(validating: contents.bytes, as: UTF8.self).flatMap(PEM.blocks)
+        let blocks = PEM.blocks(in: contents.bytes)
         guard let key = blocks?.first(where: { $0.label.hasSuffix("PRIVATE KEY") }) else {
             let message = "\(path) holds no private key in PEM"
             let isCertificate = PEM.certificates(in: contents.bytes) != nil

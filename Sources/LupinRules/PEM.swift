@@ -58,14 +58,18 @@ package enum PEM {
         return label == nil ? blocks : nil
     }
 
+    /// Parses the blocks of a file, which may begin with a byte order mark.
+    package static func blocks(in bytes: [UInt8]) -> [PEMBlock]? {
+        String(validating: bytes[bytes.span.byteOrderMark...], as: UTF8.self).flatMap(blocks)
+    }
+
     /// Returns the DER encodings of the certificates in a file, PEM or DER; nil when it has none.
     package static func certificates(in bytes: [UInt8]) -> [[UInt8]]? {
         var found: [[UInt8]]?
         if bytes.first == 0x30 {
             found = DER.sequences(in: bytes)
         } else {
-            let text = String(validating: bytes[bytes.span.byteOrderMark...], as: UTF8.self)
-            found = text.flatMap(blocks)?.compactMap(\.certificate)
+            found = blocks(in: bytes)?.compactMap(\.certificate)
         }
         guard let found, !found.isEmpty,
             found.allSatisfy({ DER.sequences(in: $0)?.count == 1 })

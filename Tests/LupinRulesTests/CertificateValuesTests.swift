@@ -98,6 +98,8 @@ struct CertificateValuesTests {
     func `keys come in several blocks, parameters before them`(label: String) {
         let text = SampleFile.pem("EC PARAMETERS", "AAAA") + SampleFile.pem(label, "AAAA")
         #expect(problems(SampleFile.text(text)).errors.isEmpty)
+        let key = SampleFile.text("\u{FEFF}" + SampleFile.pem(label, "AAAA"))
+        #expect(problems(key).errors.isEmpty)
     }
 
     @Test(arguments: [
