@@ -13,6 +13,15 @@ package final class MemberRedaction: Sendable {
         var isBare = false
         /// Before each quote of a text in a string: as many as it has there.
         var backslashes = 0
+        /// The value is a part of a text, so that another one may follow in it.
+        var isPart = false
+    }
+
+    /// Where a form's fields stand, which says where the last value ends.
+    private enum FormPlace {
+        case body, string
+        /// In a string of a JSON text that stands in a string itself.
+        case nestedString
     }
 
     /// What a name says of its value.
@@ -43,6 +52,7 @@ package final class MemberRedaction: Sendable {
     private let codes = NameSet(SecretNames.codes, readsParts: true)
     /// In forms, where names mean the same as in a URL.
     private let parameters: NameSet
+    private let fields = NameSet(SecretNames.fields)
 
     package init(names: [String]) {
         self.names = NameSet(SecretNames.members + names, readsParts: true)
@@ -88,8 +98,11 @@ package final class MemberRedaction: Sendable {
             let found =
                 switch text[i] {
                 case 0x22:
-                    member(in: text, from: i, &search) ?? (isLine ? nil : part(in: text, from: i))
-                case 0x5C: nestedMember(in: text, from: i, &search)
+                    member(in: text, from: i, &search)
+                        ?? (isLine ? nil : part(in: text, from: i) ?? written(in: text, from: i))
+                case 0x5C:
+                    nestedMember(in: text, from: i, &search)
+                        ?? (isLine ? nil : nestedPart(in: text, from: i))
                 case 0x26, 0x3F: isLine ? nil : formField(in: text, from: i + 1)
                 default: Finding?.none
                 }
@@ -97,7 +110,7 @@ package final class MemberRedaction: Sendable {
                 // In a line nothing follows later, and what is behind a name alone stays.
                 if !isLine || !found.value.isEmpty { findings.append(found) }
                 // The byte behind a text is its quote; behind another value, a name may begin.
-                let isText = !found.isBare && text[i] != 0x26 && text[i] != 0x3F
+                let isText = !found.isBare && !found.isPart && text[i] != 0x26 && text[i] != 0x3F
                 i = max(i, found.value.upperBound - (isText ? 0 : 1))
             }
             i = text.nameMark(from: i + 1)
@@ -284,8 +297,59 @@ package final class MemberRedaction: Sendable {
         }
     }
 
+    /// `"name=value` or `"Name: value`: a string that is a form, or a field of a head.
+    private func written(in text: Span<UInt8>, from quote: Int) -> Finding? {
+        let start = quote + 1
+        return formField(in: text, from: start, in: .string)
+            ?? headField(in: text, from: start, in: .string)
+    }
+
+    /// The same in a string of a JSON text that stands in a string of another one.
+    private func nestedPart(in text: Span<UInt8>, from start: Int) -> Finding? {
+        guard start == 0 || text[start - 1] != 0x5C, let quote = NestedQuote(in: text, at: start)
+        else { return nil }
+        let name = start + quote.length
+        return formField(in: text, from: name, in: .nestedString)
+            ?? headField(in: text, from: name, in: .nestedString)
+    }
+
+    /// `Name: value` of a field whose name stands for nothing else.
+    private func headField(
+        in text: Span<UInt8>,
+        from start: Int,
+        in place: FormPlace
+    ) -> Finding? {
+        var hasHyphen = false
+        let reached = min(text.count, start + Self.nameBytesMax)
+        var i = start
+        while i < reached, text[i] != 0x3A {
+            guard text[i] > 0x20, text[i] != 0x22, text[i] != 0x5C else { return nil }
+            hasHyphen = hasHyphen || text[i] == 0x2D
+            i += 1
+        }
+        guard i > start, i < reached else { return nil }
+        let name = text.extracting(start..<i)
+        // Other words stand before a colon in sentences: "password: too short".
+        guard hasHyphen || Self.plainFields.contains(name), fields.contains(name) else {
+            return nil
+        }
+        var value = i + 1
+        while value < text.count, text[value] == 0x20 { value += 1 }
+        let end = text.stringEnd(from: value, isNested: place == .nestedString) { text, i in
+            // Another field may follow in the next line.
+            text[i] < 0x20 || (text[i] == 0x5C && text.hasLineEscape(at: i))
+        }
+        return Finding(anchor: start - 1, value: value..<end, isPart: true)
+    }
+
+    private static let plainFields = NameSet(["authorization", "cookie"])
+
     /// `name=value`, if the name is on the list.
-    private func formField(in text: Span<UInt8>, from start: Int) -> Finding? {
+    private func formField(
+        in text: Span<UInt8>,
+        from start: Int,
+        in place: FormPlace = .body
+    ) -> Finding? {
         let reached = text.extracting(first: start + Self.nameBytesMax + 1)
         var i = reached.fieldMark(from: start)
         while i < reached.count, text[i] != 0x3D {
@@ -297,9 +361,17 @@ package final class MemberRedaction: Sendable {
         }
         let value = i + 1
         var end = value
-        while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 { end += 1 }
+        if place == .body {
+            while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 {
+                end += 1
+            }
+        } else {
+            end = text.stringEnd(from: value, isNested: place == .nestedString) { text, i in
+                text[i] == 0x26 || text[i] <= 0x20
+            }
+        }
         // With its separator: a field is only found behind one, or at the start.
-        return Finding(anchor: max(0, start - 1), value: value..<end)
+        return Finding(anchor: max(0, start - 1), value: value..<end, isPart: true)
     }
 
     private func hidesField(_ name: Span<UInt8>) -> Bool {
@@ -328,6 +400,28 @@ package final class MemberRedaction: Sendable {
 }
 
 extension Span<UInt8> {
+    /// Where the rest of a JSON string ends, or where `ends` says so before; escapes stay whole.
+    fileprivate func stringEnd(
+        from start: Int,
+        isNested: Bool,
+        _ ends: (Span<UInt8>, Int) -> Bool
+    ) -> Int {
+        var i = start
+        while i < count, self[i] != 0x22, !ends(self, i) {
+            if self[i] == 0x5C {
+                if isNested { break }
+                i += 1
+            }
+            i += 1
+        }
+        return Swift.min(i, count)
+    }
+
+    /// Whether `\r` or `\n` stands at `i`.
+    fileprivate func hasLineEscape(at i: Int) -> Bool {
+        i + 1 < count && (self[i + 1] == 0x72 || self[i + 1] == 0x6E)
+    }
+
     /// Whether an empty line begins behind a line that ends at `i`.
     fileprivate func hasLineEnds(at i: Int) -> Bool {
         count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x0D

@@ -74,7 +74,8 @@ enum RedactionDocument {
         "Names have no case, and `*` is any text. Of `user[token]`, `token[value]` and",
         "`user.token` each part counts. In JSON all that lies below a name is hidden, a list or an",
         "object as a whole; `true`, `false` and `null` stay. So it is in bodies, and for JSON in a",
-        "field or a URL, also in a string of other JSON or percent-encoded up to twice.",
+        "field or a URL, also in a string of other JSON or percent-encoded up to twice. In a",
+        "string of a body a form counts, too, and one field of a head: `\"Cookie: a=b\"`.",
     ]
 
     /// What the names alone do not say.
