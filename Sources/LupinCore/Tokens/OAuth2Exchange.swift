@@ -145,7 +145,7 @@ package struct OAuth2Exchange: Sendable {
             throw malformed(status, "has an access_token that cannot be sent")
         }
         guard takesAnyType || OAuth2Exchange.isBearer(answer["token_type"]) else {
-            throw malformed(status, "has a token_type other than Bearer")
+            throw malformed(status, OAuth2Exchange.reason(against: answer["token_type"]))
         }
         return TokenResponse(
             accessToken: token,
@@ -153,6 +153,27 @@ package struct OAuth2Exchange: Sendable {
             refreshToken: try nextToken(answer, status),
             scope: answer["scope"]?.string
         )
+    }
+
+    private static func reason(against type: JSONValue?) -> String {
+        let name = type?.string.flatMap(code)
+        let what =
+            name.map { "has the token_type \"\($0)\"" } ?? "has a token_type other than Bearer"
+        return what + "; `header` of the token says how such a one is sent"
+    }
+
+    /// The failure of an answer that points to another place; nil where it is none.
+    ///
+    /// The place is told without its query, which may hold a secret.
+    package func redirection(status: UInt16, location: String?) -> TokenFailure? {
+        guard (300..<400).contains(status), let location else { return nil }
+        let place = location.prefix { $0 != "?" && $0 != "#" }.prefix(200)
+        let isShown =
+            !place.isEmpty
+            && place.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x40 && $0 != 0x22 }
+        guard isShown else { return nil }
+        let kind = TokenFailure.Kind.redirected(host: host, status: status, place: String(place))
+        return TokenFailure(kind, grant: source.grant)
     }
 
     /// RFC 6749 §5.1 requires the type, but servers that know only Bearer leave it out, or empty.

@@ -13,6 +13,10 @@ package struct TokenFailure: Error, Sendable, Equatable {
         case command(program: String, CommandProblem)
         /// The token server gave no answer; `reason` is a sentence about the connection.
         case unreachable(host: String, reason: String)
+        /// The certificate of the token server is not trusted; `reason` says why.
+        case untrusted(host: String, reason: String)
+        /// The token server points to another place, where no credential is sent.
+        case redirected(host: String, status: UInt16, place: String)
         /// The token server refused (RFC 6749 §5.2).
         case refused(host: String, status: UInt16, error: String?)
         /// The answer of the token server cannot be used; `reason` completes "its answer …".
@@ -70,12 +74,14 @@ package struct TokenFailure: Error, Sendable, Equatable {
     /// | command: exit, timeout | no | what it asks may be away for a moment |
     /// | command: too long, not text | yes | it prints something else than a credential |
     /// | unreachable | no | networks come back |
+    /// | untrusted | no | a captive portal shows such a certificate |
+    /// | redirected | yes | a user must write the other address |
     /// | refused | by code and status | see `isPermanent(status:error:)` |
     /// | malformed | no | a captive portal or a broken gateway answers like this |
     /// | excessive | no | the window passes |
     package var isPermanent: Bool {
         switch kind {
-        case .missing, .unusable, .file: true
+        case .missing, .unusable, .file, .redirected: true
         case .command(_, let problem):
             switch problem {
             case .cannotStart, .outputTooLong, .outputNotText: true
@@ -83,7 +89,7 @@ package struct TokenFailure: Error, Sendable, Equatable {
             }
         case .refused(_, let status, let error):
             TokenFailure.isPermanent(status: status, error: error)
-        case .unreachable, .malformed, .excessive: false
+        case .unreachable, .untrusted, .malformed, .excessive: false
         }
     }
 
@@ -129,6 +135,12 @@ extension TokenFailure {
         case .unreachable(let host, let reason):
             return "\(subject) is not available: its token server \(host) gave no answer"
                 + " (\(reason)). Check the network, or try again."
+        case .untrusted(let host, let reason):
+            return "\(subject) is not available: the certificate of its token server \(host) is not"
+                + " trusted (\(reason)). If its CA is yours, name it in `upstream.tls.roots`."
+        case .redirected(let host, let status, let place):
+            return "\(subject) is not available: \(host) answered \(status) and points to \(place)."
+                + " No credential is sent there; if that is the token server, write it into `url`."
         case .refused(let host, let status, let error):
             let code = error.map { ", \($0)" } ?? ""
             return "\(subject) is not available: \(host) refused to issue it"
@@ -167,7 +179,8 @@ extension TokenFailure.CommandProblem {
         switch self {
         case .cannotStart(let reason): "\(program) cannot be started (\(reason))"
         case .exit(let code): "\(program) ended with code \(code)"
-        case .timeout: "\(program) did not end in time"
+        case .timeout:
+            "\(program) did not end in time; `timeout` beside it says how long it may run"
         case .outputTooLong: "\(program) printed more than a credential"
         case .outputNotText: "\(program) printed what is not UTF-8 text"
         }

@@ -122,11 +122,15 @@ final class OAuth2Grant {
         do throws(LupinError) {
             answer = try await persistent(fetch)
         } catch {
+            let host = source.url.origin.hostAndPort
             var reason = error.detail.isEmpty ? error.kind.token : error.detail
+            if error.kind == .tlsCertificateError, error.parent == nil {
+                if reason.hasSuffix(".") { reason.removeLast() }
+                throw TokenFailure(.untrusted(host: host, reason: reason))
+            }
             if let parent = error.parent {
                 reason = "by the parent proxy \(parent.place): \(reason)"
             }
-            let host = source.url.origin.hostAndPort
             throw TokenFailure(.unreachable(host: host, reason: reason))
         }
         let response = try exchange.response(
@@ -142,11 +146,15 @@ final class OAuth2Grant {
         return response.credential(now: resources.loop.now)
     }
 
-    /// The content of a response, which some servers compress unasked.
+    /// The content of a response, which some servers compress unasked; a redirect has none.
     private func plainBody(
         of answer: FetchAnswer,
         _ exchange: OAuth2Exchange
     ) throws(TokenFailure) -> [UInt8] {
+        if let redirection = exchange.redirection(status: answer.status, location: answer.location)
+        {
+            throw redirection
+        }
         do throws(FetchAnswer.Unreadable) {
             return try answer.plainBody(bytesMax: OAuth2Exchange.bodyBytesMax)
         } catch {

@@ -35,6 +35,8 @@ struct FetchAnswer {
     /// Those of Content-Encoding: some servers compress unasked.
     fileprivate var codings: [String]
     var retryAfter: String?
+    /// Where a redirect points.
+    var location: String?
 
     /// Why the body can't be read: completes "its answer …".
     struct Unreadable: Error {
@@ -127,7 +129,8 @@ extension Exchange {
             status: head.status,
             body: collected.bytes,
             codings: head.fields.contentCodings,
-            retryAfter: head.fields.value(of: "Retry-After")
+            retryAfter: head.fields.value(of: "Retry-After"),
+            location: head.fields.value(of: "Location")
         )
     }
 

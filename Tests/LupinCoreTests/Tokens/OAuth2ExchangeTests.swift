@@ -173,6 +173,24 @@ struct OAuth2ExchangeTests {
         )
     }
 
+    @Test(
+        arguments: [
+            (302, "https://login.test/x?code=s3cret#f", "https://login.test/x"),
+            (307, "/other", "/other"), (308, "//u:p@login.test/", nil), (301, "", nil),
+            (302, "a b", nil), (302, nil, nil), (200, "/other", nil), (400, "/other", nil),
+        ] as [(UInt16, String?, String?)]
+    )
+    func `a redirect says where it points`(status: UInt16, location: String?, place: String?) throws
+    {
+        let exchange = OAuth2Exchange(try source())
+        let failure = exchange.redirection(status: status, location: location)
+        let kind = place.map {
+            TokenFailure.Kind.redirected(host: "id.example:8443", status: status, place: $0)
+        }
+        #expect(failure?.kind == kind)
+        #expect(failure?.isPermanent != false)
+    }
+
     @Test func `a busy server is asked again, one that refuses is not`() {
         for status: UInt16 in [408, 429, 500, 502, 503, 504] {
             #expect(OAuth2Exchange.isTransient(status))
@@ -217,9 +235,13 @@ struct OAuth2ExchangeTests {
 
     @Test func `a forgotten type is Bearer and any other one is refused`() throws {
         #expect(try response("{\"access_token\": \"a\"}").accessToken == "a")
-        for type in ["\"mac\"", "\"DPoP\"", "1"] {
+        for (type, told) in [
+            ("\"mac\"", "the token_type \"mac\""), ("\"DPoP\"", "the token_type \"DPoP\""),
+            ("1", "a token_type other than Bearer"),
+            ("\"a\\nb\"", "a token_type other than Bearer"),
+        ] {
             let failure = try failure("{\"access_token\": \"a\", \"token_type\": \(type)}")
-            let reason = "has a token_type other than Bearer"
+            let reason = "has \(told); `header` of the token says how such a one is sent"
             #expect(
                 failure.kind == .malformed(host: "id.example:8443", status: 200, reason: reason)
             )

@@ -14,6 +14,8 @@ struct TokenFailureTests {
             (.command(program: "a", .outputTooLong), true),
             (.command(program: "a", .outputNotText), true),
             (.unreachable(host: "a", reason: "x"), false),
+            (.untrusted(host: "a", reason: "x"), false),
+            (.redirected(host: "a", status: 302, place: "/x"), true),
             (.malformed(host: "a", status: 200, reason: "x"), false), (.excessive, false),
             (.refused(host: "a", status: 400, error: "invalid_grant"), true),
             (.refused(host: "a", status: 500, error: "invalid_client"), true),
@@ -53,6 +55,8 @@ struct TokenFailureTests {
             .missing, .file(path: "/a", reason: "it is a directory"),
             .command(program: "vault", .exit(code: 2)), .command(program: "vault", .timeout),
             .unreachable(host: "id.dev", reason: "connection refused"),
+            .untrusted(host: "id.dev", reason: "it is self-signed"),
+            .redirected(host: "id.dev", status: 302, place: "https://login.dev/"),
             .malformed(host: "id.dev", status: 200, reason: "is empty"), .excessive,
             .unusable(reason: "does not fit"),
         ] as [TokenFailure.Kind]
