@@ -46,9 +46,12 @@ struct RuleConsistency {
             context.error(.intercept, message, at: entry, hint: hint)
         case nil:
             guard intercept.mode == .auto, rule.decryptsEverything else { return }
+            let all = rule.matches.filter { $0.hosts == nil }
+            let what =
+                all.allSatisfy { $0.ports != nil } ? "every host on these ports" : "everything"
             context.warning(
                 .intercept,
-                "the rule \"\(rule.name)\" names no host: it decrypts everything",
+                "the rule \"\(rule.name)\" names no host: it decrypts \(what)",
                 at: entry,
                 hint: isHTTPEnough
                     ? "write its hosts, or scheme: http where that is enough" : "write its hosts"
@@ -64,9 +67,6 @@ struct RuleConsistency {
         }
     }
 
-    // MARK: Trust
-
-    /// Reports a rule that accepts any certificate: a warning when it names its hosts, else an
     // MARK: Proxies
 
     /// Warns about a rule whose proxy none of its hosts goes by.
@@ -86,6 +86,9 @@ struct RuleConsistency {
         )
     }
 
+    // MARK: Trust
+
+    /// Reports a rule that accepts any certificate: a warning when it names its hosts, else an
     /// error.
     private func checkDisabled(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let trust = rule.trust?.policy, trust.policy.acceptsAnyone,

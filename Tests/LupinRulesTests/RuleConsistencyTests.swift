@@ -116,6 +116,15 @@ struct RuleConsistencyTests {
         )
     }
 
+    @Test(arguments: [
+        ("{port: 8443}", "every host on these ports"), ("{}", "everything"),
+        ("[{port: 8443}, {path: /a}]", "everything"),
+    ])
+    func `what is decrypted is told by its ports, too`(match: String, what: String) {
+        let told = decode("rules: [{match: \(match), intercept: true}]").warnings.map(\.message)
+        #expect(told.contains { $0.hasSuffix("names no host: it decrypts \(what)") })
+    }
+
     @Test func `a rule without a host decrypts everything, which is a warning`() {
         let body = "rules: [{name: all, match: {}, request: [{remove: A}]}]"
         let result = decode(body)

@@ -224,7 +224,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
             return (try ParentProxy(url: value), nil)
         } catch {
             if !problems.contains(where: { $0.variable == name }) { problems.append((name, error)) }
-            return (nil, "\(name) names no proxy that lupin can use: \(error.message)")
+            let remedy = "write the URL of an HTTP proxy, or direct, into `upstream.proxy`"
+            return (nil, "\(name) names no proxy that lupin can use (\(error.message)); \(remedy)")
         }
     }
 

@@ -106,7 +106,9 @@ struct ProxyEnvironmentTests {
         #expect(environment.problems.map(\.variable) == ["all_proxy"])
         #expect(Self.port(environment.way(for: .http, host: host, port: 80)) == 1)
         #expect(environment.way(for: .https, host: near, port: 443) == .direct)
-        let sentence = "all_proxy names no proxy that lupin can use: a SOCKS parent proxy"
+        let sentence =
+            "all_proxy names no proxy that lupin can use (a SOCKS parent proxy); write the URL of "
+            + "an HTTP proxy, or direct, into `upstream.proxy`"
         #expect(environment.way(for: .https, host: host, port: 443) == .none(sentence))
         let both = ProxyEnvironment(["http_proxy": "http://p:1", "https_proxy": "http://p:1"])
         #expect(both.problems.isEmpty)
