@@ -63,7 +63,7 @@ struct HelpCommandTests {
         #expect(text.hasPrefix("Retries\n=======\n\nWhich failed requests "))
         #expect(text.contains("\n\nPolicies\n--------\n\nPolicy "))
         #expect(text.contains("\n`none`             nothing\n"))
-        #expect(text.contains("config/lupin.yaml shows all of them"))
+        #expect(text.contains("shows all of them"))
         #expect(!text.contains("]("))
         #expect(try help("credentials").contains("- Single flight. However many"))
         #expect(!text.contains("```"))
