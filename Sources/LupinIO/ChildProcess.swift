@@ -14,9 +14,11 @@ package struct ChildLaunch: Sendable {
     ///
     /// With a file, standard input is empty, and no other descriptor is inherited.
     package var outputFile: String?
-    /// A descriptor for standard output alone; standard input and standard error are /dev/null, and
-    /// no other descriptor is inherited.
+    /// A descriptor for standard output alone; standard input is empty, and no other descriptor is
+    /// inherited.
     package var outputDescriptor: Int32?
+    /// Beside it, one for standard error; nil for /dev/null.
+    package var errorDescriptor: Int32?
     /// Descriptors that it gets in the place of streams that it would inherit.
     var replacedStreams: [(descriptor: Int32, number: Int32)] = []
     /// Its working folder; nil for this process's.
@@ -184,7 +186,11 @@ package final class ChildProcess {
         } else if let descriptor = launch.outputDescriptor {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
-            unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+            if let errors = launch.errorDescriptor {
+                unsafe posix_spawn_file_actions_adddup2(&actions, errors, 2)
+            } else {
+                unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+            }
         } else {
             for (descriptor, number) in launch.replacedStreams {
                 unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, number)

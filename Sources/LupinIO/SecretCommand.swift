@@ -5,13 +5,14 @@ import LupinCore
 
 /// A program that prints one secret on its standard output.
 ///
-/// Its standard input is empty, its standard error is not read, and its output stays in memory.
+/// Its standard input is empty, and its output and standard error stay in memory.
 package struct SecretCommand: Sendable {
     /// The result of a run.
     package enum Outcome: Sendable, Equatable {
         case output([UInt8])
-        /// Its exit code; 128 plus the signal number if a signal ended it.
-        case failed(code: Int32)
+        /// Its exit code, 128 plus the signal number if a signal ended it, and the beginning of its
+        /// standard error.
+        case failed(code: Int32, errors: [UInt8])
         case timedOut
         /// It printed more than `bytesMax`.
         case tooLong
@@ -19,6 +20,10 @@ package struct SecretCommand: Sendable {
 
     /// The time between two checks of the child grows up to this.
     private static let pauseMillisecondsMax: Int32 = 20
+    /// How much of its standard error is kept.
+    private static let errorBytesMax = 4096
+    /// Beyond this, the memory of what is not kept is given back.
+    private static let errorBytesHeldMax = 1 << 20
 
     private let arguments: [String]
     private let environment: [String]
@@ -59,7 +64,9 @@ package struct SecretCommand: Sendable {
             environment: environment
         )
         launch.folder = folder
+        let errors = Descriptor(owning: try SystemCall.check { linux_memory_file() })
         launch.outputDescriptor = memory.raw
+        launch.errorDescriptor = errors.raw
         launch.leadsGroup = true
         let child = try ChildProcess(launch, signals: .ofAnyProgram)
         // Processes that it started and left behind are killed too.
@@ -68,7 +75,12 @@ package struct SecretCommand: Sendable {
         var pause: Int32 = 1
         while true {
             if case .ended(let code) = child.state() {
-                return code == 0 ? content(of: memory) : .failed(code: code)
+                if code == 0 { return content(of: memory) }
+                return .failed(code: code, errors: beginning(of: errors, Self.errorBytesMax))
+            }
+            if size(of: errors) > Self.errorBytesHeldMax {
+                // What follows is written behind a gap.
+                _ = ftruncate(errors.raw, off_t(Self.errorBytesMax))
             }
             let isTooLong = size(of: memory) > bytesMax
             if isTooLong || SystemCall.monotonicMicroseconds() >= deadline {
@@ -90,13 +102,17 @@ package struct SecretCommand: Sendable {
 
     private func content(of memory: borrowing Descriptor) -> Outcome {
         let count = size(of: memory)
-        guard count <= bytesMax else { return .tooLong }
+        return count <= bytesMax ? .output(beginning(of: memory, count)) : .tooLong
+    }
+
+    private func beginning(of memory: borrowing Descriptor, _ bytesMax: Int) -> [UInt8] {
+        let count = min(size(of: memory), bytesMax)
         var bytes = [UInt8](repeating: 0, count: count)
         let descriptor = memory.raw
         // Safety: the kernel writes at most `count` bytes into the array of that size.
         let read = unsafe bytes.withUnsafeMutableBytes {
             unsafe pread(descriptor, $0.baseAddress, count, 0)
         }
-        return .output(Array(bytes.prefix(max(0, read))))
+        return Array(bytes.prefix(max(0, read)))
     }
 }

@@ -106,6 +106,14 @@ package struct CommandSource: Sendable, Equatable {
         guard !text.isEmpty else { throw TokenFailure(.missing) }
         return text
     }
+
+    /// The first line of the program's standard error, for its owner; nil where it has none.
+    package static func complaint(in errors: [UInt8]) -> String? {
+        let lines = errors.split { $0 == 0x0A || $0 == 0x0D }
+        let line = lines.lazy.map { String(decoding: $0, as: UTF8.self).trimmedOfBlanks }
+            .first { !$0.isEmpty }
+        return line.map { LogText.plain(String($0.prefix(200))) }
+    }
 }
 
 /// `oauth2:` (RFC 6749).

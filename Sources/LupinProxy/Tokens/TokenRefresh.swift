@@ -120,15 +120,18 @@ final class TokenRefresh {
         let executor = resources.loop.executor
         let local = LoopLocal(self, of: executor)
         let isTaken = shared.tokenThread.submit {
+            var complaint: String?
             let result = Result { () throws(TokenFailure) in
-                try Self.credential(of: source, environment, clock)
+                try Self.credential(of: source, environment, clock, &complaint)
             }
             switch result {
             case .success(let credential):
                 let version = shared.tokens.refreshed(definition, credential)
                 executor.mailbox.post { local.value.tell(.success(version)) }
             case .failure(let failure):
-                shared.logger.warning("\(failure.sentence(token: definition.name))")
+                // What it says is for the owner alone: no page has it.
+                let said = complaint.map { " It said: \($0)" } ?? ""
+                shared.logger.warning("\(failure.sentence(token: definition.name))\(said)")
                 executor.mailbox.post { local.value.tell(.failure(failure)) }
                 shared.tokens.failed(definition, failure, now: clock.now())
             }
@@ -139,7 +142,8 @@ final class TokenRefresh {
     private static func credential(
         of source: CommandSource,
         _ environment: [String: String],
-        _ clock: LoopClock
+        _ clock: LoopClock,
+        _ complaint: inout String?
     ) throws(TokenFailure) -> Credential {
         var environment = environment
         for variable in source.variables {
@@ -163,7 +167,8 @@ final class TokenRefresh {
         case .output(let bytes):
             let text = try source.credential(output: bytes)
             return Credential(.token(text), obtainedAt: clock.now(), life: source.every)
-        case .failed(let code):
+        case .failed(let code, let errors):
+            complaint = CommandSource.complaint(in: errors)
             throw TokenFailure(.command(program: program, .exit(code: code)))
         case .timedOut: throw TokenFailure(.command(program: program, .timeout))
         case .tooLong: throw TokenFailure(.command(program: program, .outputTooLong))

@@ -61,6 +61,13 @@ struct TokenDefinitionTests {
     @Test func `what a program prints is a credential without its line end`() throws {
         let source = CommandSource(arguments: ["vault"])
         #expect(try source.credential(output: Array("abc\n".utf8)) == "abc")
+        #expect(
+            CommandSource.complaint(in: Array("\r\n \n not signed in \nx".utf8)) == "not signed in"
+        )
+        #expect(CommandSource.complaint(in: Array("\n".utf8)) == nil)
+        #expect(CommandSource.complaint(in: Array("a\u{1B}[2Jb".utf8))?.contains("\u{1B}") == false)
+        let endless = [UInt8](repeating: 0x61, count: 4096)
+        #expect(CommandSource.complaint(in: endless)?.count == 200)
         #expect(throws: TokenFailure(.missing)) { try source.credential(output: [0x0A]) }
         #expect(throws: TokenFailure(.command(program: "vault", .outputNotText))) {
             try source.credential(output: [0xC3])

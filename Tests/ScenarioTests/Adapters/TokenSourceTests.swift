@@ -168,6 +168,27 @@ struct TokenCommandTests {
         }
     }
 
+    @Test func `what a program that fails complains of is told on standard error alone`()
+        async throws
+    {
+        try await run("echo >&2; echo not signed in >&2; echo more >&2; exit 1") { proxy, origin in
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == 502)
+            #expect(!response.bodyText.contains("signed in"))
+            _ = try proxy.record()
+            #expect(!proxy.logText.contains("signed in"))
+            #expect(proxy.warnings.contains { $0.hasSuffix("It said: not signed in") })
+        }
+    }
+
+    @Test func `a program may complain at length`() async throws {
+        let much = "head -c 9000000 /dev/zero | tr \"\\0\" x >&2; echo t0ken"
+        try await run(much) { proxy, origin in
+            let response = try proxy.client().get(origin.url())
+            #expect(response.bodyText == "Bearer t0ken")
+        }
+    }
+
     @Test func `a program that hangs is ended in time`() async throws {
         try await run("sleep 30", ", timeout: 100ms") { proxy, origin in
             let response = try proxy.client().get(origin.url())
