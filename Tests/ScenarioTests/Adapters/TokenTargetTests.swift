@@ -244,7 +244,34 @@ struct TokenRequestTests {
             let response = try client.response()
             #expect(response.status == 502)
             let server = origin.authority("id.test")
-            #expect(response.bodyText.contains("its token server \(server) gave no answer"))
+            let text = "the certificate of its token server \(server) is not trusted"
+            #expect(response.bodyText.contains(text))
+            #expect(response.bodyText.contains("name it in `upstream.tls.roots`"))
+        }
+    }
+
+    @Test func `where a token server points is told, and nobody goes there`() async throws {
+        let server = try ScriptedOrigin { connection in
+            while try connection.nextRequest() != nil {
+                try connection.reply(302, "Location: https://login.test/x?code=s3cret")
+            }
+        }
+        defer { server.stop() }
+        let text = """
+            tokens:
+              me:
+                oauth2:
+                  grant: client_credentials
+                  url: "\(server.url("/token"))"
+                  client: {id: cli, secret: pw}
+            rules:
+              - {name: api, match: {path: /api/**}, request: [{auth: me}]}
+            """
+        try await ProxyFixture.run(text) { proxy in
+            let response = try proxy.client().get("http://127.0.0.1:1/api/a")
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("answered 302 and points to https://login.test/x."))
+            #expect(!response.bodyText.contains("s3cret") && !proxy.logText.contains("s3cret"))
         }
     }
 
