@@ -14,11 +14,9 @@ package struct ChildLaunch: Sendable {
     ///
     /// With a file, standard input is empty, and no other descriptor is inherited.
     package var outputFile: String?
-    /// A descriptor for standard output alone; standard input is empty, and no other descriptor is
-    /// inherited.
-    package var outputDescriptor: Int32?
-    /// Beside it, one for standard error; nil for /dev/null.
-    package var errorDescriptor: Int32?
+    /// Descriptors for standard output and standard error; standard input is /dev/null, and no
+    /// other descriptor is inherited.
+    package var outputDescriptors: (output: Int32, errors: Int32)?
     /// Descriptors that it gets in the place of streams that it would inherit.
     var replacedStreams: [(descriptor: Int32, number: Int32)] = []
     /// Its working folder; nil for this process's.
@@ -183,14 +181,10 @@ package final class ChildProcess {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_addopen(&actions, 1, file, mode, 0o600)
             unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        } else if let descriptor = launch.outputDescriptor {
+        } else if let descriptors = launch.outputDescriptors {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
-            if let errors = launch.errorDescriptor {
-                unsafe posix_spawn_file_actions_adddup2(&actions, errors, 2)
-            } else {
-                unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-            }
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptors.output, 1)
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptors.errors, 2)
         } else {
             for (descriptor, number) in launch.replacedStreams {
                 unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, number)

@@ -65,8 +65,7 @@ package struct SecretCommand: Sendable {
         )
         launch.folder = folder
         let errors = Descriptor(owning: try SystemCall.check { linux_memory_file() })
-        launch.outputDescriptor = memory.raw
-        launch.errorDescriptor = errors.raw
+        launch.outputDescriptors = (memory.raw, errors.raw)
         launch.leadsGroup = true
         let child = try ChildProcess(launch, signals: .ofAnyProgram)
         // Processes that it started and left behind are killed too.
