@@ -2,7 +2,7 @@
 
 /// A text of an archive, and the character set in which it came over the wire.
 enum ArchivedText {
-    /// The bytes of `text`; nil where they can't be in the character set of the Content-Type `type`.
+    /// The bytes of `text`; nil where the character set of the Content-Type `type` lacks some.
     static func bytes(_ text: String, of type: String?) -> [UInt8]? {
         guard let charset = type.flatMap(charset) else { return Array(text.utf8) }
         if windows1252.contains(charset) { return singleBytes(text) }

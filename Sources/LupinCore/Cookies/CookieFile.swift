@@ -6,8 +6,8 @@
 /// the cookie is Secure, its expiry in seconds since 1970 (0 for a session cookie), name, value.
 /// `#HttpOnly_` before the host means HttpOnly; every other line that begins with `#` is a comment.
 /// The format has no field for SameSite, and no place for a cookie without a name or with a tab in
-/// it: `#Lupin_` before such a line means that tabs and `%` in its fields are percent-encoded and that
-/// the name may be empty. To other programs that is a comment.
+/// it: `#Lupin_` before such a line means that tabs and `%` in its fields are percent-encoded and
+/// that the name may be empty. To other programs that is a comment.
 package enum CookieFile {
     /// Longer files are refused unread, and no longer file is written.
     package static let bytesMax = 4 << 20

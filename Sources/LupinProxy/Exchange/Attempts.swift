@@ -281,7 +281,7 @@ extension Exchange {
         if answersParent(obtained.response, attempt) {
             return .again(.auth, .refresh, reason: "the parent proxy asks for Digest", delay: .zero)
         }
-        // It is no response of the origin: neither checked nor repeated, but answered by the client.
+        // No response of the origin: it is neither checked nor repeated; the client answers it.
         if obtained.response.status == 407, asksClient(attempt.hop) {
             if plan?.validation != nil {
                 record.validation = ValidationRecord(note: "the parent proxy asks the client")

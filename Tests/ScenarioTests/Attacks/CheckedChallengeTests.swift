@@ -1,5 +1,5 @@
-// What `validate` makes of responses by a parent proxy: its 407 is a question to the client, and any
-// other response may be the origin's.
+// What `validate` makes of responses by a parent proxy: its 407 is a question to the client, and
+// any other response may be the origin's.
 import LupinTestKit
 import Testing
 
