@@ -18,13 +18,14 @@ extension TLSFailure {
     ///
     /// `hasShownCertificate` is whether the server's certificate had come: then the two sides had a
     /// version and a cipher in common, and the same alert means something else. `identity` is the
-    /// certificate that lupin has for the server.
+    /// certificate that lupin has for the server, and `ciphers` whether other ciphers may help.
     package func advice(
         hasShownCertificate: Bool,
-        identity: ClientIdentity? = nil
+        identity: ClientIdentity? = nil,
+        ciphers: CipherChoice = .standard
     ) -> String? {
         switch kind {
-        case .alertReceived(let alert): Self.advice(alert, hasShownCertificate, identity)
+        case .alertReceived(let alert): Self.advice(alert, hasShownCertificate, identity, ciphers)
         case .peerRejectedOurCertificate:
             identity.map { "The server refused \($0.sentence)" } ?? Self.certificate
         case .unsupportedVersion:
@@ -50,29 +51,51 @@ extension TLSFailure {
     private static func advice(
         _ alert: TLSAlert,
         _ hasShownCertificate: Bool,
-        _ identity: ClientIdentity?
+        _ identity: ClientIdentity?,
+        _ ciphers: CipherChoice
     ) -> String? {
         switch alert {
         case .handshakeFailure where hasShownCertificate:
             identity.map { "The server may have refused \($0.sentence)" } ?? certificate
         case .certificateRequired: certificate
         case .handshakeFailure, .insufficientSecurity:
-            nothingInCommon
+            Self.nothingInCommon(ciphers)
         case .unrecognizedName: "The server does not know the name that it is asked for."
         default: nil
         }
     }
 
-    /// The alert does not say which (RFC 8446 §6.2).
-    private static let nothingInCommon =
+    /// The alert does not say which (RFC 8446 §6.2), nor which version the server speaks.
+    private static func nothingInCommon(_ ciphers: CipherChoice) -> String {
         "The two sides may have no cipher, no signature algorithm or no group in common; the "
-        + "server does not say which. A rule with tls: {ciphers: \"ALL:@SECLEVEL=0\"} allows its "
-        + "ciphers and its signatures, weak ones too. lupin's groups are "
-        + TLSContext.groups.replacing(":", with: ", ")
-        + ": for a server that takes none of them, use a tunnel past lupin (intercept.except)."
+            + "server does not say which. \(ciphers.sentence)lupin's groups are "
+            + TLSContext.groups.replacing(":", with: ", ")
+            + ": for a server that takes none of them, use a tunnel past lupin (intercept.except)."
+    }
 
     private static let certificate =
         "It may want a client certificate: client_cert in a rule, or upstream.tls.client_cert."
+}
+
+/// Which ciphers lupin offers to a server, as far as it matters to advice.
+package enum CipherChoice: Sendable {
+    /// Those of every connection.
+    case standard
+    /// Those of a rule.
+    case ofRule
+    /// Those of TLS 1.3, since no older version is offered.
+    case ofTLS13
+
+    /// What to change, as a sentence and a blank; empty where nothing helps.
+    fileprivate var sentence: String {
+        switch self {
+        case .standard:
+            "If it speaks TLS 1.2, a rule with tls: {ciphers: \"ALL:@SECLEVEL=0\"} allows its "
+                + "ciphers and its signatures, weak ones too; in TLS 1.3 that changes nothing. "
+        case .ofRule: "The rule's `ciphers` may lack one that it knows. "
+        case .ofTLS13: ""
+        }
+    }
 }
 
 extension ClientIdentity {

@@ -35,6 +35,22 @@ struct TLSAdviceTests {
         }
     }
 
+    @Test(arguments: [
+        (CipherChoice.standard, "If it speaks TLS 1.2, a rule with tls: {ciphers:"),
+        (.ofRule, "The rule's `ciphers` may lack one"), (.ofTLS13, "which. lupin's groups are"),
+    ])
+    func `other ciphers are advised only where they may help`(
+        ciphers: CipherChoice,
+        words: String
+    ) throws {
+        let failure = TLSFailure(.alertReceived(.handshakeFailure), reason: "")
+        let advice = failure.advice(hasShownCertificate: false, ciphers: ciphers)
+        let text = try #require(advice)
+        #expect(text.contains(words))
+        #expect(text.contains("ALL:@SECLEVEL=0") == (ciphers == .standard))
+        #expect(text.contains("intercept.except"))
+    }
+
     @Test(
         arguments: [
             (

@@ -39,6 +39,9 @@ final class TrustJudge {
     /// The certificate that lupin has for the server.
     var clientIdentity: ClientIdentity? { security.clientIdentity(at: wallSeconds) }
 
+    /// The ciphers that the server was offered.
+    var ciphers: CipherChoice { security.ciphers }
+
     /// The verdict for the record.
     var record: TrustRecord {
         TrustRecord(policy: security.trust.name, verdict: verdict, leaf: presented.first)
@@ -158,7 +161,8 @@ extension Exchange {
                     failure,
                     host: host.text,
                     hasShownCertificate: hasShown,
-                    identity: judge.clientIdentity
+                    identity: judge.clientIdentity,
+                    ciphers: judge.ciphers
                 )
             }
         }
@@ -169,16 +173,18 @@ extension LupinError {
     /// The error for a TLS failure with an upstream.
     ///
     /// `hasShownCertificate` is whether the upstream's certificate had come, `identity` what lupin
-    /// has for it.
+    /// has for it, and `ciphers` what was offered.
     init(
         _ failure: TLSFailure,
         host: String,
         hasShownCertificate: Bool,
-        identity: ClientIdentity?
+        identity: ClientIdentity?,
+        ciphers: CipherChoice
     ) {
         let advice = failure.advice(
             hasShownCertificate: hasShownCertificate,
-            identity: identity
+            identity: identity,
+            ciphers: ciphers
         )
         let detail = "\(failure)." + (advice.map { " \($0)" } ?? "")
         switch failure.kind {

@@ -24,6 +24,8 @@ final class OriginSecurity: Hashable, Sendable {
     let clientCertificate: CertificateFiles?
     /// The first certificate of its file.
     private let clientLeaf: Certificate?
+    /// What the origin is offered.
+    let ciphers: CipherChoice
 
     init(
         trust: NamedTrustPolicy,
@@ -31,8 +33,10 @@ final class OriginSecurity: Hashable, Sendable {
         anchors: TrustAnchors,
         closeNotify: TLSOverrides.CloseNotify = .required,
         clientCertificate: CertificateFiles? = nil,
-        clientLeaf: Certificate? = nil
+        clientLeaf: Certificate? = nil,
+        ciphers: CipherChoice = .standard
     ) {
+        self.ciphers = ciphers
         self.trust = trust
         self.closeNotify = closeNotify
         self.clientCertificate = clientCertificate
@@ -76,13 +80,19 @@ final class OriginSecurities: Sendable {
             anchors: try anchors.load(),
             closeNotify: demand.tls.closeNotify ?? .required,
             clientCertificate: demand.clientCertificate,
-            clientLeaf: identity?.leaf
+            clientLeaf: identity?.leaf,
+            ciphers: ciphers(for: demand)
         )
         return ready.withLock { ready in
             if let known = ready[demand] { return known }
             ready[demand] = made
             return made
         }
+    }
+
+    private func ciphers(for demand: SecurityDemand) -> CipherChoice {
+        if demand.tls.ciphers != nil { return .ofRule }
+        return (demand.tls.minimum ?? settings.minimum) == .tls13 ? .ofTLS13 : .standard
     }
 
     private func context(

@@ -179,7 +179,8 @@ final class UpstreamHTTP1: Upstream {
             failure,
             host: hop.text,
             hasShownCertificate: true,
-            identity: identity
+            identity: identity,
+            ciphers: .standard
         )
     }
 
