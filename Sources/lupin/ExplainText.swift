@@ -61,7 +61,7 @@ struct ExplainText {
     /// The keys that decided how the recorded exchange ended, with their places.
     private var deciding: [String] {
         guard let end = explanation.record?.end else { return [] }
-        let names = (end.error?.decidingKeys ?? []) + (end.answer == nil ? [] : ["respond"])
+        let names = end.decidingKeys + (end.answer == nil ? [] : ["respond"])
         func decides(_ key: String) -> Bool {
             names.contains { $0 == key || ($0.hasSuffix(".") && key.hasPrefix($0)) }
         }

@@ -39,6 +39,13 @@ package struct RecordedEnd: Sendable {
             .first { $0.hasPrefix(CannedResponse.stepName) }
     }
 
+    /// The keys that affect the failure; empty for none.
+    package var decidingKeys: [String] {
+        // Before it shows a certificate, a server doesn't ask for ours.
+        if error == .tlsAlertReceived, record[field: .trustLeaf] == nil { return ["tls"] }
+        return error?.decidingKeys ?? []
+    }
+
     // MARK: Parts
 
     private var summary: String {

@@ -308,6 +308,19 @@ struct RecordedEndTests {
         )
     }
 
+    @Test(arguments: [true, false])
+    func `a server that has shown no certificate does not ask for one`(isShown: Bool) throws {
+        var record = makeFullRecord()
+        record.error = LupinError(.tlsAlertReceived)
+        let verdict = TrustPolicy.system(host: true).evaluate(ScriptedTrust())
+        record.trust = TrustRecord(policy: "system", verdict: verdict, leaf: nil)
+        if isShown { record.trust?.leaf = "sha256/AAAA" }
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        let keys = RecordedEnd(try #require(parseJSON(line))).decidingKeys
+        #expect(keys.contains("client_cert") == isShown)
+        #expect(keys.contains("tls") == !isShown)
+    }
+
     @Test func `each kind says which keys decide, and all of them exist`() {
         let rules = Set(RuleKey.allCases.map(\.rawValue) + ["auth"])
         let settings = SettingsTable.settings.map(\.name)
