@@ -76,6 +76,65 @@ struct PersistenceTests {
         }
     }
 
+    @Test(
+        arguments: ["Connection: keep-alive", "Proxy-Connection: keep-alive"],
+        [(401, "Authorization"), (407, "Proxy-Authorization")]
+    )
+    func `an HTTP 1.0 client that is challenged logs in on its connection`(
+        field: String,
+        challenge: (status: Int, name: String)
+    ) async throws {
+        let parent = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                if request[challenge.name] == "NTLM three" {
+                    try connection.reply(body: "in")
+                } else {
+                    try connection.reply(
+                        challenge.status,
+                        "\(challenge.status == 407 ? "Proxy" : "WWW")-Authenticate: NTLM"
+                    )
+                }
+            }
+        }
+        defer { parent.stop() }
+        let rules = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}"
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            for part in ["one", "two"] {
+                let lines = [
+                    "GET http://a.test/ HTTP/1.0", field, "\(challenge.name): NTLM \(part)",
+                ]
+                try client.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
+                let response = try client.response()
+                #expect(response.status == challenge.status)
+                #expect(response["connection"] == "keep-alive")
+            }
+            let last = ["GET http://a.test/ HTTP/1.0", field, "\(challenge.name): NTLM three"]
+            try client.send(last.joined(separator: "\r\n") + "\r\n\r\n")
+            let response = try client.response()
+            #expect(response.bodyText == "in")
+            #expect(response["connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+            #expect(parent.connections.count == 1)
+        }
+    }
+
+    @Test func `a client of HTTP 1.0 that asks for nothing is closed after a challenge`()
+        async throws
+    {
+        try await ProxyFixture.run { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.reply(401, "WWW-Authenticate: NTLM")
+                }
+            }
+            let client = try proxy.client()
+            try client.send("GET \(origin.url()) HTTP/1.0\r\n\r\n")
+            #expect(try client.response()["connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
+
     @Test func `origins are not mixed up`() async throws {
         try await ProxyFixture.run { proxy in
             let first = try proxy.origin { connection in

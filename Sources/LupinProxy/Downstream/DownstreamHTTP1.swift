@@ -24,6 +24,8 @@ final class DownstreamHTTP1: Downstream {
     private var mayHalfClose = false
     /// True before the first request: a client that is refused unread may still be sending.
     private var keepsAlive = true
+    /// A client of HTTP/1.0 asks to keep its connection, which it gets to answer a challenge.
+    private var asksToStay = false
     /// The last request ends keep-alive, as every HTTP/1.0 request does.
     private(set) var isLastRequest = false
     /// The response's body ends with the connection.
@@ -167,6 +169,7 @@ final class DownstreamHTTP1: Downstream {
         isHTTP10 = request.version == .http10
         mayHalfClose = isHTTP10
         keepsAlive = request.keepAlive
+        asksToStay = request.asksToStay
         isLastRequest = !request.keepAlive
         isCommitted = false
         mayPersist = false
@@ -252,9 +255,12 @@ final class DownstreamHTTP1: Downstream {
         // never be read as a request (RFC 9931 §8). Exception: one that logs in to a parent proxy
         // step by step knows that this is not the answer yet.
         let mayFollow = !isConnect || (body.isLoginUnderWay && input.isEmpty)
+        // Some schemes log in to the connection that gave the challenge.
+        let mayAnswer = asksToStay && (head.status == 401 || head.status == 407)
         mayPersist =
-            keepsAlive && !body.closes && mayFollow && gate?.isClosed != true && unspoken == nil
-            && (isBodiless || framing != .untilClose)
+            (keepsAlive || mayAnswer) && !body.closes && mayFollow && gate?.isClosed != true
+            && unspoken == nil && (isBodiless || framing != .untilClose)
+        if mayAnswer, mayPersist { isLastRequest = false }
         let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
         var bytes = channel.takeStaged()
         // Made where it is used: what is changed or named is copied.
@@ -262,7 +268,7 @@ final class DownstreamHTTP1: Downstream {
             head,
             ResponseOptions(
                 framing: length,
-                persistence: isTunnel || mayPersist ? .implied : .close,
+                persistence: isTunnel || mayPersist ? (mayAnswer ? .keepAlive : .implied) : .close,
                 via: body.via,
                 date: isTunnel ? nil : body.date,
                 upgrade: head.status == 426 ? offeredUpgrade(in: head.fields) : nil

@@ -7,6 +7,8 @@ struct FramingFields {
     private(set) var codingLines = 0
     private(set) var closes = false
     private(set) var keepsAlive = false
+    /// The same by Proxy-Connection, as old clients say it to a proxy.
+    private(set) var keepsProxyAlive = false
     /// The index of the last Content-Length line.
     private var lengthLine = 0
 
@@ -34,6 +36,7 @@ struct FramingFields {
             case .proxyConnection:
                 let options = ConnectionOptions(storage.extracting(lines[i].value.range))
                 if options.close { closes = true }
+                if options.keepAlive { keepsProxyAlive = true }
             default: break
             }
         }

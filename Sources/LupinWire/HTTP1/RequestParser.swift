@@ -35,6 +35,8 @@ package final class ParsedRequest {
     /// Whether the client keeps the connection alive; never for HTTP/1.0 (RFC 9112 §9.3: “A proxy
     /// server MUST NOT maintain a persistent connection with an HTTP/1.0 client”).
     package var keepAlive: Bool { meaning.keepAlive }
+    /// Whether a client of HTTP/1.0 asks for a connection that stays, as one that logs in needs it.
+    package var asksToStay: Bool { meaning.asksToStay }
     /// `Expect: 100-continue` (RFC 9110 §10.1.1); never for HTTP/1.0.
     package var expectsContinue: Bool { meaning.expectsContinue }
     /// `TE: trailers`: trailers of the response may be forwarded (RFC 9110 §6.5.1).
@@ -64,6 +66,7 @@ package final class ParsedRequest {
     private struct Meaning {
         var framing = BodyFraming.none
         var keepAlive = false
+        var asksToStay = false
         var expectsContinue = false
         var acceptsTrailers = false
     }
@@ -220,6 +223,8 @@ extension ParsedRequest {
         meaning = Meaning(
             framing: framing,
             keepAlive: minor > 0 && !framingFields.closes,
+            asksToStay: minor == 0 && !framingFields.closes
+                && (framingFields.keepsAlive || framingFields.keepsProxyAlive),
             expectsContinue: notes.expectsContinue,
             acceptsTrailers: notes.acceptsTrailers
         )

@@ -93,6 +93,7 @@ func describe(_ parsed: ParsedRequest) -> String {
     if !head.authority.isEmpty { text += " \(head.fields.text(head.authority))" }
     text += " \(head.pathText) 1.\(head.version == .http10 ? 0 : 1) \(parsed.framing)"
     if !parsed.keepAlive { text += " close" }
+    if parsed.asksToStay { text += " asks" }
     if parsed.expectsContinue { text += " expects" }
     if parsed.acceptsTrailers { text += " trailers" }
     return text + describe(head.fields)

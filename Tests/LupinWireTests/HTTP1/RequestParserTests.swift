@@ -54,7 +54,15 @@ struct RequestParserTests {
         ("CONNECT a:1 HTTP/1.1\r\n\r\n", "CONNECT authority a:1 / 1.1 none"),
         (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-            "GET origin / 1.0 none close | Connection: keep-alive"
+            "GET origin / 1.0 none close asks | Connection: keep-alive"
+        ),
+        (
+            "GET / HTTP/1.0\r\nProxy-Connection: Keep-Alive\r\n\r\n",
+            "GET origin / 1.0 none close asks | Proxy-Connection: Keep-Alive"
+        ),
+        (
+            "GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
+            "GET origin / 1.0 none close | Connection: keep-alive, close"
         ),
         (
             "GET / HTTP/1.7\r\nHost: a\r\nConnection: x, Close\r\n\r\n",
