@@ -234,12 +234,17 @@ final class WorkerResources {
         return line
     }
 
-    /// Notes what was refused to a confined command, which is told at its end.
+    /// Notes what a list refused to a confined command, which is told at its end.
     private func noteRefusal(_ record: borrowing ExchangeRecord) {
-        guard let redirected = shared.redirected, let origin = record.origin else { return }
-        let target = "\(origin.host.text):\(origin.port)"
+        guard shared.redirected != nil, let origin = record.origin else { return }
         let reason = record.error.map { ": \($0.detail)" } ?? ""
-        redirected.note(.refused, record.client.program, target + reason)
+        noteRefusal(of: origin, to: record.client.program, reason: reason)
+    }
+
+    /// Notes what was refused to a confined command; `reason` follows the target.
+    func noteRefusal(of origin: Origin, to program: String?, reason: @autoclosure () -> String) {
+        guard let redirected = shared.redirected else { return }
+        redirected.note(.refused, program, "\(origin.host.text):\(origin.port)\(reason())")
     }
 
     /// Hands an exchange that has ended to the exporter.

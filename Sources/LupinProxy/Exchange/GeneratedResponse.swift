@@ -127,10 +127,21 @@ extension Exchange {
         return response
     }
 
-    /// Notes in the record which rule answers, and by what.
+    /// Notes in the record which rule answers, and by what; where that is a failure, for a confined
+    /// command, too.
     func note(_ canned: CannedResponse) {
         let rule = plan?.respondingRule ?? "rule"
         record.rules.note([canned.step(of: rule, answering: request.method)])
+        guard canned.status(answering: request.method) >= 400,
+            let origin = redirectedTo ?? record.origin
+        else { return }
+        resources.noteRefusal(of: origin, to: client.program, reason: respondingReason)
+    }
+
+    /// The rule that answers, as the end of a confined command tells it.
+    private var respondingReason: String {
+        guard let index = plan?.respondingIndex else { return "" }
+        return " (rule \"\(snapshot.rules.rules[index].name)\")"
     }
 
     /// Whose words a rule's `respond` are.

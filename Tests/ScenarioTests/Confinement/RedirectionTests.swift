@@ -106,6 +106,8 @@ struct RedirectionTests {
         #expect(lines[1].lowercased().contains("alert access denied"), "\(lines[1])")
         #expect(lines[2] == "b''")
         #expect(log.split(separator: "\n").filter { $0.contains("denied.test") }.count == 3)
+        let told = [80, 443, 4000].map { "  python3 to denied.test:\($0) (rule \"deny\")\n" }
+        #expect(result.errors.contains("refused by the rules:\n\(told.joined())"))
     }
 
     @Test func `an address is judged as one, by IPv4 and by IPv6`() throws {
