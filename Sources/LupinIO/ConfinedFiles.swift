@@ -140,6 +140,19 @@ extension Confinement {
         return lines.map { String(decoding: $0, as: UTF8.self) + "\n" }.joined()
     }
 
+    /// The first 32 names in these lines: a list of hosts that are blocked has very many.
+    package static func ownNames(_ file: [UInt8]) -> [String] {
+        var names: [String] = []
+        for line in ownHosts(file).split(separator: "\n") {
+            let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+            for name in words.dropFirst().map(String.init) where !names.contains(name) {
+                guard names.count < 32 else { return names }
+                names.append(name)
+            }
+        }
+        return names
+    }
+
     private static func replace(
         _ place: String?,
         by file: String,

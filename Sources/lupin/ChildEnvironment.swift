@@ -11,6 +11,9 @@ struct ChildEnvironment {
         case usual(RuleSet)
         /// The names of this machine alone: what else a tape misses, a user's exceptions hide.
         case machine(RuleSet)
+        /// The machine of a confined command is its own network: every name of its loopback
+        /// interface, with those that the hosts file has.
+        case confined(RuleSet, names: [String])
         /// None: everything goes through lupin.
         case none
 
@@ -20,21 +23,47 @@ struct ChildEnvironment {
 
         /// The names of this machine that tools reach without lupin.
         fileprivate var ownNames: [String] {
-            guard let rules else { return [] }
-            return Self.machine.filter { name in
-                // A rule for localhost shows that such requests must go through lupin; an entry
-                // for it means all names below, too.
-                Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
-                    && !(name == "localhost" && names { $0.hasSuffix(".localhost") })
-            }
+            rules == nil ? [] : Self.machine.filter(isOwn)
         }
+
+        /// Whether no rule names a host.
+        ///
+        /// A rule for localhost shows that such requests must go through lupin; an entry for a name
+        /// means all names below, too.
+        private func isOwn(_ name: String) -> Bool {
+            guard let rules else { return false }
+            return Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
+                && !names { $0.hasSuffix(".\(name)") }
+        }
+
+        /// What else a confined command may call itself.
+        ///
+        /// Tools compare texts, so an address stands in each form that they make of it.
+        fileprivate var furtherNames: [String] {
+            guard case .confined(_, let names) = self else { return [] }
+            let known = Self.forms + names.map { ($0, [$0]) }
+            let forms = known.filter { isOwn($0.0) }.flatMap(\.1)
+            return namesLoopback ? forms : forms + ["127.0.0.0/8"]
+        }
+
+        /// The forms of addresses by the one that a rule would name.
+        private static let forms = [
+            ("::1", ["[::1]"]), ("0.0.0.0", ["0.0.0.0", "::", "[::]"]),
+            ("127.0.1.1", ["127.0.1.1"]),
+            (
+                "127.0.0.1",
+                [
+                    "::ffff:127.0.0.1", "[::ffff:127.0.0.1]", "::ffff:7f00:1", "[::ffff:7f00:1]",
+                ]
+            ),
+        ]
 
         /// Whether rules name an address that a pattern for all of this machine would cover.
         fileprivate var namesLoopback: Bool { names { $0.hasPrefix("127.") } }
 
         private var rules: RuleSet? {
             switch self {
-            case .usual(let rules), .machine(let rules): rules
+            case .usual(let rules), .machine(let rules), .confined(let rules, _): rules
             case .none: nil
             }
         }
@@ -96,7 +125,9 @@ struct ChildEnvironment {
                 for name in names where !entries.contains(name) { entries.append(name) }
             }
         }
-        for name in without.ownNames where !entries.contains(name) { entries.append(name) }
+        for name in without.ownNames + without.furtherNames where !entries.contains(name) {
+            entries.append(name)
+        }
         return entries
     }
 
@@ -116,7 +147,8 @@ struct ChildEnvironment {
         }
         // One property for both schemes. Java's patterns only know the wildcard *.
         let machine = ["localhost": "localhost", "127.0.0.1": "127.*", "::1": "[::1]"]
-        let others = exceptions.filter { machine[$0] == nil }
+        let further = without.furtherNames
+        let others = exceptions.filter { machine[$0] == nil && !further.contains($0) }
         let own = without.ownNames.compactMap { machine[$0] }
             .filter { !($0 == "127.*" && without.namesLoopback) }
         // To any list that isn't empty Java adds all three; a rule names one that is missing.
@@ -126,6 +158,13 @@ struct ChildEnvironment {
             let name = entry.hasPrefix("*.") ? entry.dropFirst() : Substring(entry)
             if !name.hasPrefix(".") { hosts.append(String(name)) }
             if name != "*" { hosts.append(name.hasPrefix(".") ? "*\(name)" : "*.\(name)") }
+        }
+        // It knows no networks, and has IPv6 in brackets.
+        if !hosts.isEmpty {
+            hosts += further.filter { name in
+                !name.contains("/") && (name.hasPrefix("[") || !name.contains(":"))
+                    && !hosts.contains(name)
+            }
         }
         options.append("-Dhttp.nonProxyHosts=\(quoted(hosts.joined(separator: "|")))")
         return options.joined(separator: " ")

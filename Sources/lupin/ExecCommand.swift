@@ -299,7 +299,8 @@ struct ExecCommand: ParsableCommand {
             choice: .own,
             configuration: cassette.configuration(usual),
             listeners: [],
-            exceptions: all ? .none : .machine(configuration.rules),
+            exceptions: confine || all
+                ? exceptions(configuration.rules) : .machine(configuration.rules),
             environment: LocatedRules.environment,
             before: before
         )
@@ -309,7 +310,10 @@ struct ExecCommand: ParsableCommand {
 
     /// What the command reaches without lupin; a confined one has only itself for that.
     private func exceptions(_ rules: RuleSet) -> ChildEnvironment.Exceptions {
-        all ? .none : confine ? .machine(rules) : .usual(rules)
+        if all { return .none }
+        guard confine else { return .usual(rules) }
+        let names = Confinement.ownNames(WholeFile.content(of: "/etc/hosts") ?? [])
+        return .confined(rules, names: names)
     }
 
     /// `written` is the configuration before it became that of one command.
