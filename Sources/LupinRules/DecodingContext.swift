@@ -240,9 +240,15 @@ final class DecodingContext {
         _ label: String,
         _ known: [String]
     ) -> Value? {
-        let all = "\(label): \(Self.names(known))"
-        let near = near(word, known).map { "did you mean \"\($0)\"? " } ?? ""
-        return refuse(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + all)
+        let all = known.isEmpty ? nil : "\(label): \(Self.names(known))"
+        let near = near(word, known).map { "did you mean \"\($0)\"?" }
+        let hint = [near, all].compactMap(\.self).joined(separator: " ")
+        return refuse(
+            .name,
+            "unknown \(what) \"\(word)\"",
+            at: node,
+            hint: hint.isEmpty ? nil : hint
+        )
     }
 
     /// The known word that a mistyped one was probably meant to be.

@@ -139,6 +139,7 @@ struct ExecCommand: ParsableCommand {
     func validate() throws {
         // All words from the first unknown one on belong to the command, so --help is here, too.
         if ["--help", "-h"].contains(command.first) { throw CleanExit.helpRequest(self) }
+        try refuseUnknownOption()
         guard explain || words.first?.isEmpty == false else {
             throw ValidationError("there is no command to run; write it behind --")
         }
@@ -160,6 +161,16 @@ struct ExecCommand: ParsableCommand {
                 throw ValidationError("--record and --replay start a proxy; --proxy uses another")
             }
         }
+    }
+
+    /// A program whose name begins with a dash goes behind `--`.
+    private func refuseUnknownOption() throws {
+        guard let first = command.first, first != "--", first.hasPrefix("-") else { return }
+        let name = String(first.prefix { $0 != "=" })
+        let options = Self.helpMessage().matches(of: /--[a-z-]+/).map { String($0.output) }
+        let near = nearest(to: name, among: options).map { ". Did you mean '\($0)'?" }
+        let hint = near ?? "; a command that begins so goes behind --"
+        throw ValidationError("Unknown option '\(LogText.plain(name))'\(hint)")
     }
 
     private func validateConfinement() throws {

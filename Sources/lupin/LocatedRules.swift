@@ -133,9 +133,11 @@ struct LocatedRules {
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
         if result.unreadReferences > 0 {
+            let places = result.unreadReferences == 1 ? "place" : "places"
             StandardError.print(
                 "\(path): note: what it refers to was not read: files and variables, at "
-                    + "\(result.unreadReferences) places; LUPIN_RULES=\(path) says that it is yours"
+                    + "\(result.unreadReferences) \(places); LUPIN_RULES=\(path) says that it is "
+                    + "yours"
             )
         }
         self.init(path: path, configuration, warnings: result.warnings)

@@ -67,7 +67,7 @@ struct LogCommand: ParsableCommand {
     private var files: [String] { words.filter(Self.isFile) }
 
     /// A word that looks like a comparison, but of no key that exists, may be a file.
-    private static func isFile(_ word: String) -> Bool {
+    static func isFile(_ word: String) -> Bool {
         !FilterWords.belongs(word)
             || !FilterWords.namesKey(word) && FileStatus(path: word) != nil
     }

@@ -45,7 +45,12 @@ struct SuggestCommand: ParsableCommand {
     var words: [String] = []
 
     func validate() throws {
-        try ExchangeFilter.demandFilters(words)
+        if let word = words.first(where: LogCommand.isFile) {
+            let name = LogText.plain(word)
+            throw ValidationError(
+                "\"\(name)\" is no filter, such as host:NAME; a log is read by --log \(name)"
+            )
+        }
         _ = try ExchangeFilter(commandLine: words, since: since)
         if rulesFile != nil, !log.isEmpty {
             throw ValidationError("--rules and --log exclude each other")

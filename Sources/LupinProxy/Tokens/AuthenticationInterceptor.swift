@@ -256,7 +256,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             return
         }
         throw LupinError(
-            .proxyInternalError,
+            .proxyConfigurationError,
             host: origin.host.text,
             detail: refusal,
             side: .config,
