@@ -179,14 +179,27 @@ struct ChildRun: Sendable {
             if code == 0 { code = ExitCode.failure.rawValue }
         }
         await service?.end()
-        // Not where there was no such program, or a signal ended it.
-        if (1..<126).contains(code), let plan = confinement?.plan,
-            let missed = DoctorConfinement.missed(where: { plan.isAbsent($0) })
-        {
-            StandardError.print("lupin: \(missed)")
+        if let plan = confinement?.plan {
+            for remark in remarks(on: code, plan, seen: service?.programs ?? []) {
+                StandardError.print("lupin: \(remark)")
+            }
         }
         folder.remove()
         return ExitCode(code)
+    }
+
+    /// What a confined command may have missed that failed; `seen` are the programs that connected.
+    private func remarks(
+        on code: Int32,
+        _ plan: ConfinedPlan,
+        seen: Set<String>
+    ) -> [String] {
+        // A shell's own word for a program that is not there.
+        if code == 127 { return [AbsentPrograms(plan).remark].compactMap(\.self) }
+        guard (1..<126).contains(code) else { return [] }
+        let programs = MissedSettings.programs(namedIn: command).union(seen)
+        let missed = DoctorConfinement.missed(by: programs) { plan.isAbsent($0) }
+        return [missed].compactMap(\.self)
     }
 
     /// Starts the proxy of a confined command, at the sockets that were opened where it runs.

@@ -58,6 +58,14 @@ final class ConfinedService {
         }
     }
 
+    /// The programs that were seen to connect.
+    var programs: Set<String> {
+        Set(
+            Redirected.Sightings.Kind.allCases.flatMap { redirected.seen($0).pairs }
+                .compactMap(\.program)
+        )
+    }
+
     private func begin(_ work: @escaping (ParkingSlot) async -> Void) {
         let slot = ParkingSlot(on: loop)
         slots.append(slot)

@@ -40,17 +40,22 @@ enum DoctorConfinement {
     }
 
     /// Settings and credentials of tools that a confined command does not see; nil for none.
-    private static var missed: String? { missed { _ in true } }
+    private static var missed: String? { missed(where: { _ in true }) }
 
-    /// Those of them that are absent by a view.
-    static func missed(where isAbsent: (String) -> Bool) -> String? {
+    /// Those of them that are absent by a view and that one of `programs` reads; nil means any.
+    static func missed(
+        by programs: Set<String>? = nil,
+        where isAbsent: (String) -> Bool
+    ) -> String? {
         guard let home = ProcessOwner.home(ProcessOwner.environment) else { return nil }
-        let there = HomeTable.missed.filter { name, _ in
-            PublicFile.exists("\(home)/\(name)") && isAbsent("\(home)/\(name)")
+        let there = MissedSettings.all.filter { settings in
+            let path = "\(home)/\(settings.name)"
+            return programs.map(settings.isRead(byAnyOf:)) ?? true && PublicFile.exists(path)
+                && isAbsent(path)
         }
         if there.isEmpty { return nil }
-        let names = there.map { "~/\($0.0) (\($0.1))" }.joined(separator: ", ")
-        return "absent inside, should it have looked for one: \(names); --show PATH gives it"
+        let names = there.map { "~/\($0.name) (\($0.tool))" }.joined(separator: ", ")
+        return "absent inside: \(names); --show PATH gives it"
     }
 
     /// The setting of the kernel that stands in the way.

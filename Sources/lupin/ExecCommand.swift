@@ -332,7 +332,8 @@ struct ExecCommand: ParsableCommand {
         var confined = run
         var folders = HeldFolders()
         if confine {
-            let plan = try confinedPlan(run.configuration, written)
+            var plan = try confinedPlan(run.configuration, written)
+            plan.remarks += ParentProject.remarks(in: plan)
             if explain {
                 let text = ConfinedText(plan, run.configuration, LocatedRules.environment)
                 return StandardOutput.print(text.text)
@@ -341,6 +342,10 @@ struct ExecCommand: ParsableCommand {
                 StandardError.print("lupin: \(ConfinedText.withoutRules)")
             }
             for remark in plan.remarks { StandardError.print("lupin: \(remark)") }
+            if let refusal = AbsentPrograms(plan).refusal(of: words[0]) {
+                StandardError.print("lupin: error: \(refusal)")
+                throw ExitCode(127)
+            }
             // A file that were replaced while the command runs could be seen by it.
             confined.configuration.settings.log.rotateBytes = 0
             confined.confinement = ChildConfinement(plan: plan)

@@ -92,6 +92,14 @@ package struct ConfinedView: Sendable, Equatable {
         return nil
     }
 
+    /// Whether the command does not see what is at a path outside.
+    package func isAbsent(_ path: String) -> Bool {
+        switch mark(of: path) {
+        case .absent, .dotless, .emptied, .fresh: true
+        case .writable, .shown, .dropped, nil: false
+        }
+    }
+
     /// Where the command writes what stays, without what lies in such a place.
     package var writablePlaces: [String] {
         places.filter { $0.mark == .writable && !isWritable(PlacePath.parent(of: $0.path)) }

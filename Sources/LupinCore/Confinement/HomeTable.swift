@@ -24,10 +24,13 @@ package enum HomeTable {
         ".local/bin", ".local/lib", ".local/share/man", ".local/share/bash-completion",
         ".local/share/uv", ".local/share/mise", ".local/share/fnm", ".local/share/pipx",
         ".local/pipx", ".nix-profile", ".nix-defexpr", ".local/state/nix", ".linuxbrew", ".asdf",
+        ".local/go", ".local/share/gem", ".local/share/virtualenvs", ".npm-global",
+        ".npm-packages", ".composer/vendor", ".config/composer/vendor",
         // Toolchains
         ".rustup", ".cargo", ".swiftly", ".nvm", ".fnm", ".volta", ".nodenv", ".bun", ".deno",
         ".pyenv", ".rye", ".conda", ".rbenv", ".rvm", ".gem", ".sdkman", ".jenv", ".jdks", ".goenv",
         ".dotnet", ".opam", ".ghcup", ".cabal", ".stack", ".elan", ".juliaup", ".flutter",
+        ".coursier", ".mix", ".krew", ".proto", ".pixi", ".plenv", ".phpenv", ".tfenv",
     ]
 
     /// What tools write for the next time, or can't do without.
@@ -58,21 +61,8 @@ package enum HomeTable {
         ".cabal/config", ".swiftpm/configuration",
         ".pub-cache/credentials.json", ".local/share/uv/credentials", ".gradle/init.d",
         ".sbt/repositories", ".sbt/1.0/global.sbt", ".julia/servers", ".julia/logs",
-        ".dotnet/corefx", ".nuget/plugins",
-    ]
-
-    /// What tools miss that read a setting there, for `lupin doctor`: the path, and the tool.
-    package static let missed = [
-        (".npmrc", "npm"), (".config/pip", "pip"), (".pip", "pip"), (".netrc", "curl and git"),
-        (".git-credentials", "git"), (".ssh", "ssh and git"), (".pypirc", "twine"),
-        (".m2/settings.xml", "Maven"), (".gradle/gradle.properties", "Gradle"),
-        (".cargo/credentials.toml", "cargo"), (".docker", "docker"), (".aws", "aws"),
-        (".kube", "kubectl"), (".config/gh", "gh"), (".config/gcloud", "gcloud"),
-        (".gnupg", "gpg and git"), (".curlrc", "curl"), (".wgetrc", "wget"),
-        (".yarnrc.yml", "yarn"),
-        (".condarc", "conda"), (".bundle/config", "bundler"), (".claude", "Claude Code"),
-        (".claude.json", "Claude Code"), (".codex", "Codex"), (".gemini", "Gemini CLI"),
-        (".config/opencode", "opencode"), (".aider.conf.yml", "aider"), (".config/goose", "goose"),
+        ".dotnet/corefx", ".nuget/plugins", ".local/share/gem/credentials", ".npm-global/etc",
+        ".npm-packages/etc", ".coursier/credentials.properties", ".mix/hex.config",
     ]
 
     /// What begins empty among what is dropped: what was noted there may hold a secret.
@@ -119,5 +109,24 @@ package enum HomeTable {
     /// Whether a folder lies in the home itself, or begins with one that only caches have.
     private static func isAlone(_ name: String) -> Bool {
         name.hasPrefix(".") && !name.contains("/") || name == "go/pkg"
+    }
+
+    /// Folders of the home in which each entry is another program's.
+    private static let shared: Set = [
+        ".local", ".local/share", ".local/state", ".local/lib", ".config", ".cache", ".var",
+        ".var/app",
+    ]
+
+    /// What to give so that a program can be run: what is its own of the home, or its folder.
+    package static func gift(for program: String, in home: String?) -> String {
+        guard let home, PlacePath.isWithin(program, home) else {
+            return PlacePath.parent(of: program)
+        }
+        var gift = ""
+        for name in program.dropFirst(home.count + 1).split(separator: "/") {
+            gift += gift.isEmpty ? "\(name)" : "/\(name)"
+            if !shared.contains(gift) { break }
+        }
+        return "\(home)/\(gift)"
     }
 }

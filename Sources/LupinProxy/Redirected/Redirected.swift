@@ -12,7 +12,7 @@ package final class Redirected: Sendable {
 
     /// Programs and targets, in the order in which they were seen first.
     package struct Sightings: Sendable {
-        package enum Kind: Sendable {
+        package enum Kind: Sendable, CaseIterable {
             /// Connected past the proxy.
             case past
             /// Looked for a server of this machine on the command's own loopback interface.
