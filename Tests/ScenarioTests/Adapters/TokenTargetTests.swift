@@ -42,6 +42,8 @@ struct TokenTargetTests {
             #expect(response.bodyText.contains("\"me\" is not for other.test"))
             #expect(!response.bodyText.contains("abc123"))
             #expect(!other.hasWaiting)
+            // It is the rules that can't be followed.
+            #expect(try proxy.records(1)[0]["error.type"] == "proxy_configuration_error")
         }
         let listed = rules(
             field + ", plain_http: true, hosts: [other.test]",
