@@ -39,6 +39,11 @@ struct ConfinedFilesTests {
         let expected = "127.0.0.1\tlocalhost own\n  ::1 ip6-localhost\n127.0.1.1 machine\n"
         #expect(Confinement.ownHosts(Array(file.utf8)) == expected)
         #expect(Confinement.ownHosts([]) == "")
+        let names = ["localhost", "own", "ip6-localhost", "machine"]
+        #expect(Confinement.ownNames(Array(file.utf8)) == names)
+        let many = (0..<100).map { "127.0.0.1 a\($0).test b.test # c.test\n" }.joined()
+        let first = Confinement.ownNames(Array(many.utf8))
+        #expect(first.count == 32 && first.prefix(3) == ["a0.test", "b.test", "a1.test"])
     }
 
     @Test func `what is made anew is none, and a name that begins alike is`() {
