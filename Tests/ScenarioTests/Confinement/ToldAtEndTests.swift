@@ -1,0 +1,189 @@
+// What lupin says of a confined command that failed: what was refused, missed or can't be run.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+@Suite(
+    .enabled(
+        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        "this machine gives users no namespaces, or has no Python"
+    )
+)
+struct ToldAtEndTests {
+    /// A home with a working folder in it.
+    private struct Place {
+        private let base: Folder
+        let home: String
+        private let rules: String
+
+        init(_ rules: String = "") throws {
+            base = try Folder()
+            let path = try #require(PublicFile.target(of: base.path))
+            home = "\(path)/home"
+            self.rules = "\(path)/rules.yaml"
+            try WholeFile.makeDirectories("\(home)/work")
+            let text = """
+                lupin: 1
+                intercept: {ca: {cert: \(path)/ca.pem, key: \(path)/ca.key}}
+                \(rules)
+
+                """
+            try WholeFile.write(Array(text.utf8), to: self.rules)
+        }
+
+        /// Puts a file into the home.
+        func write(_ name: String, _ text: String, isExecutable: Bool = false) throws {
+            let path = "\(home)/\(name)"
+            try WholeFile.makeDirectories((path as NSString).deletingLastPathComponent)
+            try WholeFile.write(Array(text.utf8), to: path, isExecutable: isExecutable)
+        }
+
+        /// `search` is in the home, and comes first in PATH.
+        func run(
+            _ words: [String],
+            _ options: [String] = [],
+            search: String = "bin",
+            folder: String = "work"
+        ) throws -> Lupin.Result {
+            try Lupin.run(
+                ["exec", "--confine", "--rules", rules, "--log", "/dev/null"] + options + ["--"]
+                    + words,
+                environment: [
+                    "HOME": home, "PATH": "\(home)/\(search):/usr/bin:/bin", "TMPDIR": "/tmp",
+                ],
+                in: "\(home)/\(folder)"
+            )
+        }
+    }
+
+    @Test func `refusals are told with their rules, where a rule answers, too`() throws {
+        let place = try Place(
+            """
+            rules:
+              - {name: mock, match: {host: mock.test}, stop: true, respond: {status: 200, body: y}}
+              - {name: law, match: {host: law.test}, stop: true, respond: {status: 451}}
+              - {name: in, match: {host: in.test}, stop: true, respond: {status: 404, body: n}}
+              - {name: nothing else, match: {}, respond: {status: 403}}
+            """
+        )
+        let script = #"""
+            import sys, urllib.request
+            for url in ("https://one.test/", "http://two.test/a", "http://two.test/b",
+                "http://law.test/", "https://law.test/", "http://mock.test/", "https://mock.test/",
+                "https://in.test/"):
+                try: print(urllib.request.urlopen(url, timeout=20).read().decode())
+                except Exception as error: pass
+            sys.exit(3)
+            """#
+        let result = try place.run([SmallInternet.python, "-c", script])
+        #expect(result.code == 3 && result.output == "y\ny\n")
+        #expect(
+            result.errors.hasSuffix(
+                """
+                lupin: refused by the rules:
+                  one.test:443 (rule "nothing else")
+                  two.test:80 (rule "nothing else")
+                  law.test:80 (rule "law")
+                  law.test:443 (rule "law")
+                  in.test:443 (rule "in")
+
+                """
+            ),
+            "\(result.errors)"
+        )
+    }
+
+    @Test func `what is absent is told where the command may have looked for it`() throws {
+        let place = try Place()
+        for name in [".ssh/id", ".npmrc", ".aws/credentials"] { try place.write(name, "x") }
+        for words in [["false"], ["grep", "ssh", "/dev/null"], ["sh", "-c", "exit 3"]] {
+            let result = try place.run(words)
+            #expect(result.code != 0 && !result.errors.contains("absent"), "\(result.errors)")
+        }
+        let result = try place.run(["sh", "-c", "ssh -V; exit 3"])
+        let told = "lupin: absent inside: ~/.ssh (ssh and git); --show PATH gives it\n"
+        #expect(result.code == 3 && result.errors.hasSuffix(told), "\(result.errors)")
+        #expect(try !place.run(["sh", "-c", "ssh -V; true"]).errors.contains("absent inside"))
+    }
+
+    @Test func `a program in a folder that is absent is told, with what gives it`() throws {
+        let place = try Place()
+        try place.write(".mine/lib/tool", "#!/bin/sh\necho ran\n", isExecutable: true)
+        try FileManager.default.createDirectory(
+            atPath: "\(place.home)/.mine/bin",
+            withIntermediateDirectories: false
+        )
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(place.home)/.mine/bin/tool",
+            withDestinationPath: "../lib/tool"
+        )
+        let told = "tool lies in ~/.mine/bin, which is absent inside: --show ~/.mine gives it\n"
+        for program in ["tool", "\(place.home)/.mine/bin/tool", "../.mine/bin/tool"] {
+            let result = try place.run([program], search: ".mine/bin")
+            #expect(result.code == 127 && result.output == "")
+            let place = program.hasPrefix("..") ? "../.mine/bin" : "~/.mine/bin"
+            #expect(
+                result.errors.hasSuffix(
+                    "lupin: error: \(told.replacing("~/.mine/bin", with: place))"
+                ),
+                "\(result.errors)"
+            )
+        }
+        let script = try place.run(["sh", "-c", "tool"], search: ".mine/bin")
+        #expect(script.code == 127)
+        #expect(
+            script.errors.hasSuffix(
+                "lupin: absent inside, of PATH: ~/.mine/bin; --show ~/.mine gives it\n"
+            ),
+            "\(script.errors)"
+        )
+        let shown = try place.run(["tool"], ["--show", "\(place.home)/.mine"], search: ".mine/bin")
+        #expect(shown.code == 0 && shown.output == "ran\n", "\(shown.errors)")
+        #expect(try place.run(["nowhere-at-all"]).errors.contains("cannot run nowhere-at-all: "))
+    }
+
+    @Test func `a script whose interpreter is absent is told, and one that lies in view runs`()
+        throws
+    {
+        let place = try Place()
+        try place.write(".mine/bin/run", "#!/bin/sh\necho ran\n", isExecutable: true)
+        try place.write("bin/one", "#!\(place.home)/.mine/bin/run -x\n", isExecutable: true)
+        try place.write("bin/two", "#!/usr/bin/env -S run -x\n", isExecutable: true)
+        try place.write("bin/three", "#!/usr/bin/env sh\necho three\n", isExecutable: true)
+        let told = "run, which lies in ~/.mine/bin, which is absent inside: --show ~/.mine gives it"
+        let one = try place.run(["one"])
+        #expect(one.code == 127 && one.errors.contains("one is run by \(told)"), "\(one.errors)")
+        let two = try place.run(["\(place.home)/bin/two"], search: ".mine/bin")
+        #expect(two.code == 127 && two.errors.contains("two is run by \(told)"), "\(two.errors)")
+        #expect(try place.run(["three"]).output == "three\n")
+    }
+
+    @Test(arguments: [
+        ("package.json", #"{"workspaces": ["packages/*"]}"#, "npm", " (workspaces)"),
+        ("package.json", "{}", "npm", ""), ("pnpm-workspace.yaml", "packages: []", "pnpm", ""),
+        ("Cargo.toml", "[workspace]", "cargo", " (workspaces)"), ("go.work", "go 1.24", "go", ""),
+    ])
+    func `a project around the working folder is told, if it can't be written`(
+        name: String,
+        content: String,
+        tool: String,
+        note: String
+    ) throws {
+        let place = try Place()
+        try place.write("ws/\(name)", content)
+        try place.write("ws/packages/a/file", "")
+        let told = "lupin: \(tool) reads ~/ws/\(name)\(note) and can't write to it: --write ~/ws\n"
+        func errors(_ folder: String, _ options: [String] = []) throws -> String {
+            try place.run(["true"], options, folder: folder).errors
+        }
+        #expect(try errors("ws/packages/a").contains(told))
+        #expect(try !errors("ws").contains("can't write"))
+        let given = ["--write", "\(place.home)/ws"]
+        #expect(try !errors("ws/packages/a", given).contains("can't write"))
+        // One in the home is none of a project.
+        try place.write(name, content)
+        try place.write("other/file", "")
+        #expect(try !errors("other").contains("can't write"))
+    }
+}
