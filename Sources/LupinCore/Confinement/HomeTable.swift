@@ -112,7 +112,7 @@ package enum HomeTable {
     }
 
     /// Folders of the home in which each entry is another program's.
-    private static let shared: Set = [
+    private static let collections: Set = [
         ".local", ".local/share", ".local/state", ".local/lib", ".config", ".cache", ".var",
         ".var/app",
     ]
@@ -125,7 +125,7 @@ package enum HomeTable {
         var gift = ""
         for name in program.dropFirst(home.count + 1).split(separator: "/") {
             gift += gift.isEmpty ? "\(name)" : "/\(name)"
-            if !shared.contains(gift) { break }
+            if !collections.contains(gift) { break }
         }
         return "\(home)/\(gift)"
     }

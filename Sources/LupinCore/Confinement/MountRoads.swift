@@ -14,6 +14,9 @@ package struct MountRoads: Sendable {
     }
 
     private struct Mount: Equatable {
+        let number: String
+        /// That of the mount in which its point lies.
+        let parent: String
         /// `major:minor` of the file system.
         let device: String
         /// The folder of the file system that is mounted.
@@ -25,10 +28,12 @@ package struct MountRoads: Sendable {
 
     package init(table: String) {
         mounts = table.split(separator: "\n").compactMap { line in
-            // ID, parent, major:minor, root, mount point
+            // ID, parent's ID, major:minor, root, mount point
             let fields = line.split(separator: " ", maxSplits: 5)
             guard fields.count > 4 else { return nil }
             return Mount(
+                number: String(fields[0]),
+                parent: String(fields[1]),
                 device: String(fields[2]),
                 root: Self.unescaped(fields[3]),
                 point: Self.unescaped(fields[4])
@@ -73,13 +78,19 @@ package struct MountRoads: Sendable {
         }
     }
 
-    /// The mount that shows what is at a path: the last one of the innermost.
+    /// The mount that shows what is at a path, found as the kernel goes there: into the first mount
+    /// on the way, from there into the next.
     private func mount(of path: String) -> Mount? {
-        var found: Mount?
-        for mount in mounts where PlacePath.isWithin(path, mount.point) {
-            if PlacePath.depth(of: mount.point) >= PlacePath.depth(of: found?.point ?? "/") {
-                found = mount
-            }
+        let numbers = Set(mounts.map(\.number))
+        var found = mounts.first { $0.point == "/" && !numbers.contains($0.parent) }
+        // A table has no circles; one that was read while it changed may.
+        for _ in mounts {
+            let next = mounts.filter { mount in
+                mount.parent == found?.number && mount != found
+                    && PlacePath.isWithin(path, mount.point)
+            }.min { PlacePath.depth(of: $0.point) < PlacePath.depth(of: $1.point) }
+            guard let next else { break }
+            found = next
         }
         return found
     }

@@ -194,7 +194,11 @@ package struct URLRedaction: Sendable {
         // Not ended by `;`: a value may hold one, and hiding too much is the lesser harm.
         while end < text.count {
             switch text[end] {
-            case 0x26, 0x23, 0x3E, 0x22, 0...0x20: return start..<end
+            case 0x22:
+                // Those before a quote belong to it, in a string of JSON.
+                while end > start, text[end - 1] == 0x5C { end -= 1 }
+                return start..<end
+            case 0x26, 0x23, 0x3E, 0...0x20: return start..<end
             default: end += 1
             }
         }

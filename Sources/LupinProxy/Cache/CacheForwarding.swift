@@ -98,11 +98,10 @@ extension Exchange {
             guard let selected = use.selected,
                 let content = try await content(of: use.candidates[selected])
             else { return try await deliverPast(use, obtained) }
-            let status = obtained.response.status
-            use.status.forwardStatus = status
+            use.status.forwardStatus = head.status
             try await letGo(of: obtained)
             let cached = use.candidates[selected]
-            try await serveStale(use, cached, content, because: "status \(status)")
+            try await serveStale(use, cached, content, because: "status \(head.status)")
         case .replace:
             replace(use, by: head)
             try await deliverStoring(use, obtained)

@@ -30,7 +30,7 @@ struct MissedSettingsTests {
         ("/h/.local/share/tool/bin/tool", "/h/.local/share/tool"),
         ("/h/.local/tool/x", "/h/.local/tool"), ("/h/.config/tool/bin/x", "/h/.config/tool"),
         ("/h/.config/tool", "/h/.config/tool"), ("/opt/tool/bin/tool", "/opt/tool/bin"),
-        ("/home/.x/y", "/home/.x"),
+        ("/own/.x/y", "/own/.x"),
     ])
     func `of a home no more is proposed than what is the program's`(program: String, gift: String) {
         #expect(HomeTable.gift(for: program, in: "/h") == gift)

@@ -13,8 +13,8 @@ struct MountRoadsTests {
         31 21 8:2 / /mnt/all rw shared:1 - ext4 /dev/sda2 rw
         32 21 8:2 /u/.ssh /keys ro - ext4 /dev/sda2 rw
         33 21 8:2 /u/code /srv/my\\040code rw - ext4 /dev/sda2 rw
-        34 21 8:1 /opt/x /users/u/x rw - ext4 /dev/sda1 rw
-        35 21 0:9 / /users/u/.vault rw - tmpfs none rw
+        34 30 8:1 /opt/x /users/u/x rw - ext4 /dev/sda1 rw
+        35 30 0:9 / /users/u/.vault rw - tmpfs none rw
         36 21 0:9 /in /vault rw - tmpfs none rw
         37 21 8:1 /etc/hosts /old/hosts rw - ext4 /dev/sda1 rw
         38 21 0:7 / /old rw - tmpfs none rw

@@ -73,7 +73,7 @@ struct SecretMaskTests {
             let cut = String(Self.secret.prefix(count))
             #expect(masked("x: \(cut)", pieces: pieces, [Self.secret]) == "x: \(stars(cut))")
         }
-        for text in ["x: s3cr&t/", "x: s3cr&t/value-0123456 and more", "s3cr%26t%2Fvalue-0123"] {
+        for text in ["x: s3cr&t/", "x: s3cr&t/value-0123456 and more", "s3cr%26t%2Fvalue-01"] {
             #expect(masked(text, pieces: pieces, [Self.secret]) == text)
         }
         let coded = "s3cr%26t%2Fvalue-0123456"

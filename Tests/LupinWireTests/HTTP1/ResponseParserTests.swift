@@ -48,7 +48,7 @@ struct ResponseParserTests {
         ),
         (
             "HTTP/1.1   200 OK\r\nTransfer-Encoding:\r\n\r\n",
-            "200 <OK> 1.1 untilClose close | Transfer-Encoding: "
+            "200 <OK> 1.1 untilClose close | !Transfer-Encoding: "
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",

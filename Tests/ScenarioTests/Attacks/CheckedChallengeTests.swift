@@ -60,7 +60,7 @@ struct CheckedChallengeTests {
             let response = try proxy.client().get(Self.url)
             #expect(response.status == 502)
             #expect(response["Proxy-Authenticate"] == nil)
-            #expect(response.bodyText.contains("The parent proxy \(parent) wants to know who asks"))
+            #expect(response.bodyText.contains("\(parent) did not accept the user and password"))
             #expect(try proxy.record()["error.parent_status"] == "407")
         }
     }

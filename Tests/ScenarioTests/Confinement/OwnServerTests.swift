@@ -16,7 +16,10 @@ struct OwnServerTests {
         rules: String = "{match: {}, respond: {status: 403}}"
     ) throws -> Lupin.Result {
         let folder = try Folder()
-        let file = try folder.write("rules.yaml", "lupin: 1\nrules: [\(rules)]\n")
+        let file = try folder.write(
+            "rules.yaml",
+            "lupin: 1\nintercept: {mode: none}\nrules: [\(rules)]\n"
+        )
         return try Lupin.run(
             ["exec", "--confine", "--rules", file, "--log", "/dev/null", "--"] + words,
             in: folder.path

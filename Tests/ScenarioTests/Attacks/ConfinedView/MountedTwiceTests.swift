@@ -17,8 +17,8 @@ struct MountedTwiceTests {
         }
         for name in ["road", "keys"] { try WholeFile.makeDirectories("\(base)/\(name)") }
         let rules = "lupin: 1\nintercept: {mode: none}\ntokens: {t: {bearer: \"${file:token}\"}}\n"
-        for name in ["own/rules.yaml", "own/token"] {
-            try WholeFile.write(Array(rules.utf8), to: "\(base)/\(name)")
+        for (name, text) in [("rules.yaml", rules), ("token", "a-planted-secret")] {
+            try WholeFile.write(Array(text.utf8), to: "\(base)/own/\(name)")
         }
         let setup = """
             cd "$B"; mount --bind own road; mount --bind own/.ssh keys
@@ -72,7 +72,7 @@ struct MountedTwiceTests {
     @Test func `a file that lupin replaces is found by the other path`() throws {
         let result = try run(
             """
-            echo 'rules: [{match: a.test, cookies: {jar: work/jar.txt}}]' >> own/rules.yaml
+            echo 'rules: [{match: "http://a.test", cookies: {jar: work/jar.txt}}]' >> own/rules.yaml
             cd road/work; confined echo begun; echo $?
             """
         )
