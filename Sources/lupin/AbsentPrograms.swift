@@ -65,7 +65,9 @@ struct AbsentPrograms {
     /// What follows "lies in".
     private func sentence(about path: String) -> String {
         let absent = absent(path)
-        let place = "\(short(PlacePath.parent(of: path))), which is absent inside"
+        // A link may lead there.
+        let folder = PlacePath.parent(of: absent.first ?? path)
+        let place = "\(short(folder)), which is absent inside"
         let isKept = absent.contains { path in
             let reason = PlacePath.upwards(from: path).lazy.compactMap { plan.reasons[$0] }.first
             return reason == .lupin || reason == .hidden

@@ -146,7 +146,7 @@ extension ConfinedPlan {
     }
 
     mutating func addHomes(_ mode: HomeMode) {
-        for home in homes where mode == .readOnly {
+        for home in ownHomes where mode == .readOnly {
             for (name, tool) in HomeTable.examined {
                 let path = "\(home)/\(name)"
                 examine(path, of: tool, home: home)
@@ -158,7 +158,7 @@ extension ConfinedPlan {
             }
             for path in CredentialCopies.paths(at: home, list: PublicFile.names) { hide(path) }
         }
-        for home in homes {
+        for home in ownHomes {
             for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
                 let reason: Reason =
                     switch place.mark {

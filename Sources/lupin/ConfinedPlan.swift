@@ -47,7 +47,9 @@ struct ConfinedPlan: Sendable {
     private(set) var missing: [String] = []
     /// What the user may wonder about.
     var remarks: [String] = []
+    /// With those by which their files are reached, too.
     let homes: [String]
+    let ownHomes: [String]
     let isRedirecting: Bool
     /// What the user gives by `--show`.
     let shown: [String]
@@ -79,7 +81,8 @@ struct ConfinedPlan: Sendable {
         shown = gifts.shown
         let homes = [ProcessOwner.home(environment), ProcessOwner.accountHome]
             .compactMap { $0.flatMap(PublicFile.target) }
-        self.homes = (homes + homes.flatMap(roads.otherPaths)).reduce(into: []) {
+        ownHomes = homes.reduce(into: []) { if $1 != "/", !$0.contains($1) { $0.append($1) } }
+        self.homes = (ownHomes + ownHomes.flatMap(roads.otherPaths)).reduce(into: []) {
             if $1 != "/", !$0.contains($1) { $0.append($1) }
         }
         var written = configuration

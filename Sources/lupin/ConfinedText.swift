@@ -31,10 +31,13 @@ struct ConfinedText {
         let given = environment.keys.sorted().filter { name in
             environment[name] != "" && Self.credentials.contains(Array(name.utf8).span)
                 && !leftOut.contains(name) && !standIns.contains(name)
+                // Of folders, not passwords.
+                && name != "PWD" && name != "OLDPWD"
         }
         let rules = configuration.fileName.map { "requests are judged by \($0)" }
         return ["Reached", "  lupin alone: \(LogText.plain(rules ?? Self.withoutRules))"]
-            + Self.list("Variables left out", leftOut)
+            + Self.list("Variables left out", leftOut.filter { !standIns.contains($0) })
+            + Self.list("Variables with a stand-in", standIns.sorted())
             + Self.list("Variables given that look like credentials; env -u takes one away", given)
     }
 

@@ -4,6 +4,8 @@
 package struct NameSet: Sendable {
     /// Exact names in lower case; the index is their length.
     private var byLength: [[[UInt8]]] = []
+    /// Of each length, a bit for every byte below 128 with which a name ends.
+    private var ends: [(low: UInt64, high: UInt64)] = []
     private var globs: [Glob] = []
     /// Whether each part of `user[token]`, `token[value]` and `user.token` counts, too.
     private var readsParts = false
@@ -26,8 +28,14 @@ package struct NameSet: Sendable {
                 globs.append(Glob(bytes: bytes, least: least, last: last))
                 continue
             }
-            while byLength.count <= bytes.count { byLength.append([]) }
+            while byLength.count <= bytes.count {
+                byLength.append([])
+                ends.append((0, 0))
+            }
             byLength[bytes.count].append(bytes)
+            guard let last = bytes.last else { continue }
+            if last < 64 { ends[bytes.count].low |= 1 << UInt64(last) }
+            if last >= 64 { ends[bytes.count].high |= 1 << UInt64(last & 63) }
         }
     }
 
@@ -39,7 +47,7 @@ package struct NameSet: Sendable {
     /// Whether `user`, `token` or `value` of `user.token[value]` is in the set.
     private func holdsPart(of name: Span<UInt8>) -> Bool {
         var start = 0
-        for i in name.indices where [0x2E, 0x5B, 0x5D].contains(name[i]) {
+        for i in name.indices where name[i] == 0x2E || name[i] == 0x5B || name[i] == 0x5D {
             if start < i, holds(name.extracting(start..<i)) { return true }
             start = i + 1
         }
@@ -50,11 +58,14 @@ package struct NameSet: Sendable {
     private func holds(_ name: Span<UInt8>) -> Bool {
         guard !name.isEmpty else { return globs.contains { $0.least == 0 } }
         let end = name[name.count - 1].asciiLowercased
-        if name.count < byLength.count {
+        if name.count < ends.count {
+            let (low, high) = ends[name.count]
             // Few names of one length end alike.
-            for candidate in byLength[name.count]
-            where candidate.last == end && candidate.span.equalsIgnoringCase(name) {
-                return true
+            if (end < 64 ? low : high) &>> UInt64(end & 63) & 1 == 1 {
+                for candidate in byLength[name.count] where candidate.span.equalsIgnoringCase(name)
+                {
+                    return true
+                }
             }
         }
         for glob in globs where name.count >= glob.least && glob.last ?? end == end {

@@ -81,6 +81,10 @@ package struct SecretMatcher: Sendable {
             // HTML forms encode a space as a plus sign.
             insert(secret.map { $0 == 0x20 ? 0x2B : $0 }, [.plain])
         }
+        // Hexadecimal has no case, nor have types of media and names of fields.
+        let cases = [secret.map(\.asciiLowercased), secret.map(\.asciiUppercased)]
+        for form in cases where form != secret { insert(form, [.plain]) }
+        for form in SecretMatcher.otherCharsets(secret) { insert(form, SecretPattern.all) }
         // Escapes inside base64 can't be undone before the search.
         let form = Array(FormText.encode(String(decoding: secret, as: UTF8.self)).utf8)
         if form != secret { insert(form, SecretPattern.base64) }
@@ -150,6 +154,16 @@ package struct SecretMatcher: Sendable {
 
     private func length(of entry: Entry) -> Int {
         entry.pattern.length(count: texts[entry.text].count)
+    }
+
+    /// The secret in other character sets: what of UTF-8 a program makes that reads ISO-8859-1, and
+    /// ISO-8859-1 itself.
+    private static func otherCharsets(_ bytes: [UInt8]) -> [[UInt8]] {
+        guard bytes.contains(where: { $0 >= 0x80 }) else { return [] }
+        let misread = String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))
+        let scalars = String(decoding: bytes, as: UTF8.self).unicodeScalars
+        let latin = scalars.compactMap { UInt8(exactly: $0.value) }
+        return [Array(misread.utf8)] + (latin.count == scalars.count ? [latin] : [])
     }
 
     /// Returns the inside of the JSON string.

@@ -172,7 +172,7 @@ extension UInt8 {
         }
     }
 
-    fileprivate var asciiUppercased: UInt8 { self &- 0x61 < 26 ? self - 0x20 : self }
+    var asciiUppercased: UInt8 { self &- 0x61 < 26 ? self - 0x20 : self }
 
     /// Whether it is a character of either alphabet, or padding.
     var isBase64: Bool {

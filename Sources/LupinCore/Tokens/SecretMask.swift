@@ -29,6 +29,10 @@ package struct SecretMask: Sendable {
             let bytes = Array(secret.utf8)
             guard matcher.add(bytes) else { continue }
             for byte in bytes { isBetween[Int(byte)] = false }
+            // In another character set, it has other bytes.
+            if bytes.contains(where: { $0 >= 0x80 }) {
+                for byte in 0x80...0xFF { isBetween[byte] = false }
+            }
         }
         self.matcher = matcher
         self.isBetween = isBetween

@@ -102,6 +102,15 @@ struct SecretMaskTests {
         }
     }
 
+    @Test(arguments: [
+        (secret, "S3CR&T/VALUE-0123456789+X"), ("GHP_AbCdEf0123", "ghp_abcdef0123"),
+        ("pä€ss-word", "p\u{C3}\u{A4}\u{E2}\u{82}\u{AC}ss-word"),
+        ("pässword", "p\u{C3}\u{A4}ssword"),
+    ])
+    func `a form in another case or character set is masked`(secret: String, form: String) {
+        #expect(masked("x: \(form).", pieces: 3, [secret]) == "x: \(stars(form)).")
+    }
+
     @Test func `of several secrets each is masked`() {
         let text = "first-secret second-secret first-secre."
         #expect(

@@ -173,7 +173,7 @@ struct ConfinedStreamTests {
         let script = try folder.write(
             "script",
             """
-            mount -t tmpfs -o size=64k none ../work && cd ../work
+            mount -t tmpfs -o size=64k none ../work && cd ../work && export TMPDIR='\(folder.path)'
             lupin='\(Lupin.path)'
             confined() { $lupin exec --confine --rules ../lupin.yaml --log ../log -- "$@"; }
             confined sh -c "trap '' PIPE; head -c 9000000 /dev/zero || echo failed >&2" > small
@@ -183,7 +183,7 @@ struct ConfinedStreamTests {
 
             """
         )
-        let result = try run("/usr/bin/unshare -rm /bin/sh \(script)")
+        let result = try run("/usr/bin/unshare -cm --keep-caps /bin/sh \(script)")
         // By SIGPIPE, or since what was written can't be kept.
         let codes = result.output.split(separator: "\n")
         #expect(codes.count == 3 && codes[0] == "1" && codes[1] == "141", "\(result.errors)")

@@ -122,11 +122,8 @@ struct ToldAtEndTests {
         for program in ["tool", "\(place.home)/.mine/bin/tool", "../.mine/bin/tool"] {
             let result = try place.run([program], search: ".mine/bin")
             #expect(result.code == 127 && result.output == "")
-            let place = program.hasPrefix("..") ? "../.mine/bin" : "~/.mine/bin"
             #expect(
-                result.errors.hasSuffix(
-                    "lupin: error: \(told.replacing("~/.mine/bin", with: place))"
-                ),
+                result.errors.hasSuffix("lupin: error: \(told)"),
                 "\(result.errors)"
             )
         }

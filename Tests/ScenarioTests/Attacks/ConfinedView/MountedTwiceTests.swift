@@ -10,7 +10,10 @@ struct MountedTwiceTests {
     private func run(_ script: String) throws -> Lupin.Result {
         let folder = try Folder()
         let base = try #require(PublicFile.target(of: folder.path))
-        for name in ["own/.ssh/id", "own/.config/lupin/ca.key", "own/docs", "own/work/file"] {
+        for name in [
+            "own/.ssh/id", "own/.config/lupin/ca.key", "own/docs", "own/work/file",
+            "own/.cache/pip/x",
+        ] {
             let path = "\(base)/\(name)"
             try WholeFile.makeDirectories(PlacePath.parent(of: path))
             try WholeFile.write(Array("\(name)\n".utf8), to: path)
@@ -28,11 +31,12 @@ struct MountedTwiceTests {
             """
         let process = Lupin.process(
             "/usr/bin/unshare",
-            ["-rm", "sh", "-c", setup + script],
+            ["-cm", "--keep-caps", "sh", "-c", setup + script],
             in: base
         )
         process.environment?.merge([
-            "HOME": "\(base)/own", "XDG_CONFIG_HOME": "\(base)/own/.config", "B": base,
+            "HOME": "\(base)/own", "TMPDIR": base, "XDG_CONFIG_HOME": "\(base)/own/.config",
+            "B": base,
         ]) { $1 }
         let (output, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (output, errors)
