@@ -55,12 +55,7 @@ struct ConfinedPlan: Sendable {
     let shown: [String]
     let environment: [String: String]
     /// By which other paths files are reached.
-    private let roads = MountRoads(
-        table: String(
-            decoding: WholeFile.content(of: "/proc/self/mountinfo", bytesMax: 4 << 20) ?? [],
-            as: UTF8.self
-        )
-    )
+    private let roads: MountRoads
     /// What shows parts of places by other paths, with what it shows.
     private var parts: [(path: String, original: String)] = []
 
@@ -76,6 +71,13 @@ struct ConfinedPlan: Sendable {
         _ gifts: ConfinedGifts,
         _ environment: [String: String]
     ) throws(ConfinedRefusal) {
+        guard let mounts = WholeFile.content(of: "/proc/self/mountinfo", bytesMax: 4 << 20) else {
+            throw ConfinedRefusal(
+                message: "/proc/self/mountinfo, the list of mounts, can't be read"
+            )
+        }
+        let roads = MountRoads(table: String(decoding: mounts, as: UTF8.self))
+        self.roads = roads
         self.environment = environment
         isRedirecting = gifts.isRedirecting
         shown = gifts.shown
