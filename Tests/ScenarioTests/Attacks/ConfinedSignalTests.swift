@@ -194,10 +194,12 @@ struct ConfinedSignalTests {
             sys.stdin.read()
             """
         )
+        // By `exec`: a shell that just starts its next program may lose a signal for it.
+        let sleeps = #"sh -c 'echo re""ady; exec sleep 1000'"#
         let result = try Dialogue.run(
             Self.shell,
             [
-                ("bash-", "\(line) sh -c 'echo re\"\"ady; sleep 1000' | \(Self.python) \(reads)\n"),
+                ("bash-", "\(line) \(sleeps) | \(Self.python) \(reads)\n"),
                 ("ready", "x\n"), ("key x", "^C"), ("bash-", "exit 4\n"),
             ]
         )
