@@ -103,7 +103,7 @@ struct ExecStandInTests {
     @Test func `a tape has neither of the two`() async throws {
         let tape = "\(folder.path)/tape.har"
         let (result, received) = try await run(
-            #"echo $GITHUB_TOKEN; curl -sS -H "X: $GITHUB_TOKEN" "$URL?$GITHUB_TOKEN""#,
+            #"echo $GITHUB_TOKEN; curl -sS -H "X-Key: $GITHUB_TOKEN" "$URL?$GITHUB_TOKEN""#,
             options: ["--record", tape]
         )
         #expect(result.code == 0, "\(result)")

@@ -62,8 +62,8 @@ package struct NameSet: Sendable {
             let (low, high) = ends[name.count]
             // Few names of one length end alike.
             if (end < 64 ? low : high) &>> UInt64(end & 63) & 1 == 1 {
-                for candidate in byLength[name.count] where candidate.span.equalsIgnoringCase(name)
-                {
+                for candidate in byLength[name.count]
+                where candidate[name.count - 1] == end && candidate.span.equalsIgnoringCase(name) {
                     return true
                 }
             }

@@ -88,8 +88,8 @@ package struct SecretMatcher: Sendable {
         // Escapes inside base64 can't be undone before the search.
         let form = Array(FormText.encode(String(decoding: secret, as: UTF8.self)).utf8)
         if form != secret { insert(form, SecretPattern.base64) }
-        let string = SecretMatcher.jsonString(secret)
-        if string != secret { insert(string, SecretPattern.base64) }
+        let strings = Set([[0x2F], [0x5C, 0x2F]].map { Self.jsonString(secret, slash: $0) })
+        for string in strings where string != secret { insert(string, SecretPattern.base64) }
         count += 1
         return true
     }
@@ -166,10 +166,11 @@ package struct SecretMatcher: Sendable {
         return [Array(misread.utf8)] + (latin.count == scalars.count ? [latin] : [])
     }
 
-    /// Returns the inside of the JSON string.
-    private static func jsonString(_ bytes: [UInt8]) -> [UInt8] {
+    /// Returns the inside of the JSON string; some programs escape slashes in it.
+    private static func jsonString(_ bytes: [UInt8], slash: [UInt8]) -> [UInt8] {
         bytes.flatMap { byte -> [UInt8] in
             switch byte {
+            case 0x2F: slash
             case 0x22, 0x5C: [0x5C, byte]
             case 0x0A: Array("\\n".utf8)
             case 0x0D: Array("\\r".utf8)

@@ -173,8 +173,8 @@ extension RuleKey {
         case .standIns:
             (
                 "[github]",
-                "the tokens whose stand-ins are exchanged for the credential in field values, or "
-                    + "{tokens, in: [fields, query, path]}; auth exchanges its own"
+                "the tokens whose stand-ins are exchanged for the credential in fields that carry "
+                    + "credentials, or {tokens, in: [fields, query, path]}; auth exchanges its own"
             )
         case .scrub:
             (

@@ -130,7 +130,7 @@ package struct StandInPlaces: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Field values; what tools do with tokens.
+    /// Values of fields that carry credentials; what tools do with tokens.
     package static let fields = StandInPlaces(rawValue: 1 << 0)
     package static let query = StandInPlaces(rawValue: 1 << 1)
     package static let path = StandInPlaces(rawValue: 1 << 2)
@@ -146,10 +146,13 @@ package struct StandIn: Sendable, Equatable, Concealed {
     /// The name under `tokens`.
     package let token: String
     package let text: String
+    /// The field in which the token is sent, by its definition.
+    package let field: String
 
-    package init(token: String, text: String) {
+    package init(token: String, text: String, field: String = "Authorization") {
         self.token = token
         self.text = text
+        self.field = field
     }
 }
 
@@ -168,7 +171,11 @@ package struct StandIns: Sendable, Equatable, Concealed {
         random bytes: (Int) -> [UInt8]
     ) {
         all = definitions.filter { names.contains($0.name) }.map { definition in
-            StandIn(token: definition.name, text: definition.standIn.text(random: bytes))
+            StandIn(
+                token: definition.name,
+                text: definition.standIn.text(random: bytes),
+                field: definition.field.name
+            )
         }
     }
 

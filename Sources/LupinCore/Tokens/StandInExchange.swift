@@ -7,15 +7,15 @@ extension StandIn {
         let isEncoded: Bool
     }
 
-    /// Its places in `text`, in order.
-    func places(in text: Span<UInt8>) -> [Place] {
+    /// Its places in `text`, in order; with `asPart`, those where it is a whole part of the text.
+    func places(in text: Span<UInt8>, asPart: Bool = false) -> [Place] {
         let wanted = Array(self.text.utf8)
         if wanted.isEmpty || text.count < wanted.count { return [] }
         var places: [Place] = []
         var i = 0
         while i < text.count {
             if let place = Self.place(of: wanted, in: text, at: i) {
-                places.append(place)
+                if !asPart || Self.isPart(place.range, of: text) { places.append(place) }
                 i = place.range.upperBound
             } else {
                 i += 1
@@ -41,15 +41,30 @@ extension StandIn {
         return Place(range: start..<i, isEncoded: isEncoded)
     }
 
+    /// Whether nothing but a delimiter stands next to a range: `Bearer X`, `key="X"`, `a=1; t=X`.
+    ///
+    /// Who could write something else before it would choose where a server cuts it off that
+    /// repeats a value in part, and would see the credential but for its last bytes.
+    private static func isPart(_ range: Range<Int>, of text: Span<UInt8>) -> Bool {
+        let (start, end) = (range.lowerBound, range.upperBound)
+        return (start == 0 || leads.contains(text[start - 1]))
+            && (end == text.count || ends.contains(text[end]))
+    }
+
+    private static let leads = Set(" \t=:;,?&\"'".utf8)
+    private static let ends = Set(" \t:;,?&\"'".utf8)
+
     /// The value of a field with `secret` in its place; nil where it does not stand there.
     ///
     /// In `Basic …` it is looked for in what the base64 says (RFC 7617 §2): as user or password.
     func exchanged(inValue value: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved }
-        if let exchanged = exchanged(in: value, as: secret, encoded: encoded) { return exchanged }
-        guard let (start, pair) = Self.basicPair(in: value),
-            let exchanged = exchanged(in: pair.span, as: secret, encoded: encoded)
-        else { return nil }
+        if let exchanged = exchanged(places(in: value, asPart: true), value, secret, encoded) {
+            return exchanged
+        }
+        guard let (start, pair) = Self.basicPair(in: value) else { return nil }
+        let places = places(in: pair.span, asPart: true)
+        guard let exchanged = exchanged(places, pair.span, secret, encoded) else { return nil }
         var result = [UInt8](copying: value.extracting(0..<start))
         result += Base64Text.encode(exchanged).utf8
         return result
@@ -58,21 +73,22 @@ extension StandIn {
     /// The query with `secret` in its place, percent-encoded; nil where it does not stand there.
     func exchanged(inQuery query: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved }
-        return exchanged(in: query, as: encoded, encoded: encoded)
+        return exchanged(places(in: query, asPart: true), query, encoded, encoded)
     }
 
     /// The same for a path, where a colon and an at sign need no encoding (RFC 3986 §3.3).
     func exchanged(inPath path: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved || $0 == 0x3A || $0 == 0x40 }
-        return exchanged(in: path, as: encoded, encoded: encoded)
+        return exchanged(places(in: path), path, encoded, encoded)
     }
 
-    private func exchanged(
-        in text: Span<UInt8>,
-        as plain: String,
-        encoded: String
+    /// The text with `plain` or `encoded` in those places; nil for none.
+    fileprivate func exchanged(
+        _ places: [Place],
+        _ text: Span<UInt8>,
+        _ plain: String,
+        _ encoded: String
     ) -> [UInt8]? {
-        let places = places(in: text)
         if places.isEmpty { return nil }
         var result: [UInt8] = []
         var copied = 0
@@ -104,30 +120,63 @@ extension StandIn {
     package func isExchangeable(in head: RequestHead, at allowed: StandInPlaces) -> Bool {
         let storage = head.fields.storage
         for (kind, range) in head.targetRanges where allowed.contains(kind) {
-            if !places(in: storage.span.extracting(range)).isEmpty { return true }
+            if isExchangeable(in: storage.span.extracting(range), at: kind) { return true }
         }
         guard allowed.contains(.fields) else { return false }
+        return head.fields.lines.contains { isExchangeable(in: $0, of: head.fields) }
+    }
+
+    /// Whether it stands anywhere in what is sent to the origin but for the `allowed` places.
+    package func stands(in head: RequestHead, outside allowed: StandInPlaces = []) -> Bool {
+        let storage = head.fields.storage
+        for (kind, range) in head.targetRanges {
+            let text = storage.span.extracting(range)
+            if places(in: text).isEmpty { continue }
+            if !allowed.contains(kind) || !isExchangeable(in: text, at: kind) { return true }
+        }
         return head.fields.lines.contains { line in
-            line.mayHoldStandIn && stands(inValue: storage.span.extracting(line.value.range))
+            line.isForOrigin && stands(inValue: storage.span.extracting(line.value.range))
+                && !(allowed.contains(.fields) && isExchangeable(in: line, of: head.fields))
         }
     }
 
-    /// Whether it stands anywhere in what is sent to the origin.
-    package func stands(in head: RequestHead) -> Bool {
-        isExchangeable(in: head, at: [.fields, .query, .path])
+    /// Whether it is a credential in the only line of the token's field.
+    package func standsAlone(in head: RequestHead) -> Bool {
+        let lines = head.fields.lines.filter { isOwnField($0, of: head.fields) }
+        return lines.count == 1 && isExchangeable(in: lines[0], of: head.fields)
     }
 
-    /// Whether it stands in the only line of the field called `name`.
-    package func standsAlone(in name: String, of head: RequestHead) -> Bool {
-        let wanted = Array(name.utf8)
-        let lines = head.fields.lines.filter { head.fields.nameEquals($0, wanted.span) }
-        guard lines.count == 1, lines[0].mayHoldStandIn else { return false }
-        return stands(inValue: head.fields.storage.span.extracting(lines[0].value.range))
+    private func isExchangeable(in text: Span<UInt8>, at kind: StandInPlaces) -> Bool {
+        !places(in: text, asPart: kind == .query).isEmpty
     }
 
-    private func stands(inValue value: Span<UInt8>) -> Bool {
-        if !places(in: value).isEmpty { return true }
-        return Self.basicPair(in: value).map { !places(in: $0.pair.span).isEmpty } ?? false
+    /// Whether it is a credential in this line: in the token's field, or in one that by its name
+    /// carries credentials.
+    ///
+    /// Elsewhere, as in `X-Request-Id`, it is a text that servers repeat and cut off.
+    fileprivate func isExchangeable(
+        in line: FieldSection.Line,
+        of fields: FieldSection
+    ) -> Bool {
+        let (storage, value) = (fields.storage.span, line.value.range)
+        // The rarer answer first: few requests have a stand-in.
+        guard line.isForOrigin, stands(inValue: storage.extracting(value), asPart: true) else {
+            return false
+        }
+        return isOwnField(line, of: fields)
+            || Self.credentialFields.contains(storage.extracting(line.name.range))
+    }
+
+    private static let credentialFields = NameSet(SecretNames.fields)
+
+    private func isOwnField(_ line: FieldSection.Line, of fields: FieldSection) -> Bool {
+        fields.nameEquals(line, field.utf8Span.span)
+    }
+
+    private func stands(inValue value: Span<UInt8>, asPart: Bool = false) -> Bool {
+        if !places(in: value, asPart: asPart).isEmpty { return true }
+        guard let (_, pair) = Self.basicPair(in: value) else { return false }
+        return !places(in: pair.span, asPart: asPart).isEmpty
     }
 }
 
@@ -142,7 +191,7 @@ extension RequestHead {
     ) -> (fields: [String], target: Bool) {
         var names: [String] = []
         for i in fields.lines.indices
-        where allowed.contains(.fields) && fields.lines[i].mayHoldStandIn {
+        where allowed.contains(.fields) && standIn.isExchangeable(in: fields.lines[i], of: fields) {
             let value = Array(fields.storage[fields.lines[i].value.range])
             guard let changed = standIn.exchanged(inValue: value.span, for: secret) else {
                 continue
@@ -224,7 +273,8 @@ extension FieldSection {
         let mask = SecretMask([secret])
         for i in lines.indices where lines[i].known == .location {
             let value = Array(storage[lines[i].value.range])
-            let changed = needle.exchanged(inQuery: value.span, for: standIn.text)
+            let text = standIn.text
+            let changed = needle.exchanged(needle.places(in: value.span), value.span, text, text)
             if let changed { replaceValue(ofLine: i, by: changed) }
             let restored = Array(storage[lines[i].value.range])
             if let masked = mask.masked(restored.span) { replaceValue(ofLine: i, by: masked) }
@@ -235,7 +285,7 @@ extension FieldSection {
 extension FieldSection.Line {
     /// Whether it is for the origin: not for the connection, not for a parent proxy, and not what
     /// says who the origin is.
-    fileprivate var mayHoldStandIn: Bool {
+    fileprivate var isForOrigin: Bool {
         !isHopByHop && known != .proxyAuthorization && known != .host
     }
 }

@@ -23,9 +23,11 @@ extension Exchange: TurnWork {
             noteEnd(of: lastUpstream)
             release(lastUpstream)
             self.lastUpstream = lastUpstream
+            // The parent proxy refused; its connection was released as after any whole response.
+            if record.outcome == .ok, record.error?.parent?.status != nil {
+                record.outcome = .error
+            }
         }
-        // The parent proxy refused; its connection was released as after any whole response.
-        if record.outcome == .ok, record.error?.parent?.status != nil { record.outcome = .error }
         complete(&record, downstream)
         switch record.outcome {
         case .aborted: return .gone

@@ -28,7 +28,7 @@ extension AuthenticationInterceptor {
     func keepsForm(of definition: TokenDefinition, _ head: RequestHead) -> Bool {
         exchangeable.contains { entry in
             entry.definition.name == definition.name
-                && entry.standIn.standsAlone(in: definition.field.name, of: head)
+                && entry.standIn.standsAlone(in: head)
         }
     }
 
@@ -77,10 +77,9 @@ extension Exchange {
         guard resources.shared.hasStandIns else { return }
         let adapted = sent.adapted(of: self)
         let named = plan?.standInPlaces ?? [:]
-        let everywhere: StandInPlaces = [.fields, .query, .path]
         for standIn in resources.shared.standIns.all {
-            let elsewhere = everywhere.subtracting(named[standIn.token] ?? [])
-            guard standIn.isExchangeable(in: adapted.head, at: elsewhere) else { continue }
+            let places = named[standIn.token] ?? []
+            guard standIn.stands(in: adapted.head, outside: places) else { continue }
             record.note(standInElsewhere: standIn.token)
             guard snapshot.settings.standIns.elsewhere == .refuse else { continue }
             throw .request(
@@ -88,7 +87,8 @@ extension Exchange {
                 host: adapted.origin.host.text,
                 detail: "The request has the stand-in for the token \"\(standIn.token)\" where no "
                     + "rule exchanges it for \(adapted.origin.hostAndPort), and "
-                    + "stand_ins.elsewhere is refuse. A rule with stand_ins does in fields, with "
+                    + "stand_ins.elsewhere is refuse. A rule with stand_ins does in fields that "
+                    + "carry credentials and in the token's own, with "
                     + "stand_ins: {tokens: [\(standIn.token)], in: [fields, query, path]} "
                     + "elsewhere, too."
             )

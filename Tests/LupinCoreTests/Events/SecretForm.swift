@@ -10,7 +10,7 @@ enum SecretForm: CaseIterable {
     case htmlInJSON, htmlNamesInJSON
     case hex, upperHex
     case base64, base64URL, base64InPercent, base64Lines, base64LinesInJSON
-    case base64OfForm, base64OfJSON, base64Twice, base64URLTwice
+    case base64OfForm, base64OfJSON, base64OfSlashes, base64Twice, base64URLTwice
 
     /// What the documentation calls it.
     var name: String {
@@ -45,6 +45,7 @@ enum SecretForm: CaseIterable {
         case .base64LinesInJSON: "in base64 that is broken into lines, in a JSON string"
         case .base64OfForm: "form-encoded, then base64 (RFC 6749 §2.3.1)"
         case .base64OfJSON: "in a JSON string, then base64"
+        case .base64OfSlashes: "in a JSON string, with `\\/`, then base64"
         case .base64Twice: "in base64 twice"
         case .base64URLTwice: "in base64url twice"
         }
@@ -88,6 +89,8 @@ enum SecretForm: CaseIterable {
         case .base64LinesInJSON: return all.base64.broken("\\n")
         case .base64OfForm: return (before + FormText.encode(secret)).base64
         case .base64OfJSON: return (before + secret.jsonEscaped).base64
+        case .base64OfSlashes:
+            return (before + secret.jsonEscaped.replacing("/", with: "\\/")).base64
         case .base64Twice: return all.base64.base64
         case .base64URLTwice: return all.base64URL.base64URL
         }
@@ -96,7 +99,7 @@ enum SecretForm: CaseIterable {
     /// How often base64 is applied; what stands before the secret inside it may stay visible.
     var base64Layers: Int {
         switch self {
-        case .base64, .base64URL, .base64OfForm, .base64OfJSON: 1
+        case .base64, .base64URL, .base64OfForm, .base64OfJSON, .base64OfSlashes: 1
         case .base64Twice, .base64URLTwice: 2
         default: 0
         }

@@ -89,6 +89,27 @@ struct StandInTests {
         }
     }
 
+    /// It would show there but for the bytes that a server cuts off from what it repeats.
+    @Test(arguments: [
+        ("X-Request-Id", ""), ("Accept-Language", "en, "), ("Authorization", "Bearer aaaaaa"),
+    ])
+    func `a field that servers repeat keeps it`(name: String, before: String) async throws {
+        try await Self.run(Self.rule) { proxy, origin in
+            let request = try sent(
+                ["\(name): \(before)\(Self.standIn)", "X-Token: \(Self.standIn)"],
+                path: "/?q=aaaaaa\(Self.standIn)",
+                proxy,
+                origin
+            )
+            #expect(request[name.lowercased()] == before + Self.standIn)
+            #expect(request["x-token"] == Self.secret)
+            #expect(request.target.hasSuffix(Self.standIn))
+            let record = try proxy.record()
+            #expect(record.list("stand_ins.exchanged") == ["github"])
+            #expect(record.list("stand_ins.elsewhere") == ["github"])
+        }
+    }
+
     @Test(arguments: ["me:\(standIn)", "\(standIn):x-oauth-basic"])
     func `inside Basic it is exchanged as user or password`(pair: String) async throws {
         try await Self.run(Self.rule) { proxy, origin in
@@ -173,7 +194,7 @@ struct StandInTests {
             #expect(record["error.type"] == "http_request_denied")
             #expect(record.list("stand_ins.elsewhere") == ["github"])
             // Where a rule exchanges it, nothing is refused; this is the origin's first request.
-            #expect(try sent(["X: \(Self.standIn)"], proxy, origin)["x"] == Self.secret)
+            #expect(try sent(["X-Key: \(Self.standIn)"], proxy, origin)["x-key"] == Self.secret)
         }
     }
 
@@ -185,7 +206,7 @@ struct StandInTests {
             let response = try stranger.get(url, "Authorization: token \(Self.standIn)")
             #expect(response.status == 403)
             #expect(response.bodyText.contains("access.credentials"))
-            #expect(try sent(["X: \(Self.standIn)"], proxy, origin)["x"] == Self.secret)
+            #expect(try sent(["X-Key: \(Self.standIn)"], proxy, origin)["x-key"] == Self.secret)
         }
     }
 
@@ -214,10 +235,10 @@ struct StandInTests {
             """
         try await ProxyFixture.run(rules, resolve: ProxyFixture.here, hooks: Self.hooks) { proxy in
             let client = try proxy.client()
-            let clear = try client.get("http://a.test:1/", "X: \(Self.standIn)")
+            let clear = try client.get("http://a.test:1/", "X-Key: \(Self.standIn)")
             #expect(clear.status == 502)
             #expect(clear.bodyText.contains("in clear"))
-            let other = try client.get("http://a.test:1/b", "X: \(Self.standIn)")
+            let other = try client.get("http://a.test:1/b", "X-Key: \(Self.standIn)")
             #expect(other.status == 502)
             #expect(other.bodyText.contains("is not for b.test:1"))
         }

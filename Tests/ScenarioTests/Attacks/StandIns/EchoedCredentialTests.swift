@@ -105,7 +105,7 @@ struct EchoedCredentialTests {
         try await StandInTests.run(Self.rule) { proxy, origin in
             let client = try proxy.client()
             let url = "http://\(origin.authority("a.test"))/"
-            try client.send("GET", url, ["X: \(Self.standIn)"])
+            try client.send("GET", url, ["X-Key: \(Self.standIn)"])
             let connection = try origin.accept()
             try connection.request()
             try connection.send(Self.reply("Content-Encoding: \(codings)"))
@@ -130,7 +130,7 @@ struct EchoedCredentialTests {
             let client = try proxy.client()
             let url = "http://\(origin.authority("a.test"))/"
             let upgrade = ["Connection: Upgrade", "Upgrade: echo"]
-            try client.send("GET", url, upgrade + ["X: \(sent)"])
+            try client.send("GET", url, upgrade + ["X-Key: \(sent)"])
             let connection = try origin.accept()
             try connection.request()
             let fields = "Connection: Upgrade\r\nUpgrade: echo\r\n"
@@ -165,7 +165,11 @@ struct EchoedCredentialTests {
     ) async throws {
         try await StandInTests.run("rules: [{match: {host: a.test}, \(keys)}]") { proxy, origin in
             let client = try proxy.client()
-            try client.send(method, "http://\(origin.authority("a.test"))/", ["X: \(Self.standIn)"])
+            try client.send(
+                method,
+                "http://\(origin.authority("a.test"))/",
+                ["X-Key: \(Self.standIn)"]
+            )
             let response = try client.response()
             #expect(response.status == 403)
             #expect(!Self.isShown(in: client.stream.receivedText))
@@ -178,9 +182,9 @@ struct EchoedCredentialTests {
             let client = try HTTP2Client(to: proxy.address)
             let authority = origin.authority("a.test")
             let head = HTTP2Fields.request(authority: authority, path: "/?q=\(Self.standIn)")
-            let stream = try client.send(head + ["x": Self.standIn, "te": "trailers"])
+            let stream = try client.send(head + ["x-key": Self.standIn, "te": "trailers"])
             let connection = try origin.accept()
-            #expect(try connection.request()["x"] == Self.secret)
+            #expect(try connection.request()["x-key"] == Self.secret)
             let fields = "X-Echo: \(Self.secret)\r\nContent-Type: image/png\r\n"
             try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fields)\r\n")
             let size = String(Self.secret.utf8.count, radix: 16)
@@ -196,14 +200,14 @@ struct EchoedCredentialTests {
         try await StandInTests.run(Self.rules(", cache: standard")) { proxy, origin in
             let client = try proxy.client()
             let url = "http://\(origin.authority("a.test"))/"
-            try client.send("GET", url, ["X: \(Self.standIn)"])
+            try client.send("GET", url, ["X-Key: \(Self.standIn)"])
             let connection = try origin.accept()
             try connection.request()
             try connection.send(
                 Self.reply("Cache-Control: public, max-age=60\r\nX-E: \(Self.secret)")
             )
             #expect(try !client.response().isHit)
-            #expect(try client.get(url, "X: \(Self.standIn)").isHit)
+            #expect(try client.get(url, "X-Key: \(Self.standIn)").isHit)
             #expect(!Self.isShown(in: client.stream.receivedText))
         }
     }
@@ -230,7 +234,11 @@ struct EchoedCredentialTests {
     @Test func `events pass as soon as their line has come`() async throws {
         try await StandInTests.run(Self.rule) { proxy, origin in
             let client = try proxy.client()
-            try client.send("GET", "http://\(origin.authority("a.test"))/", ["X: \(Self.standIn)"])
+            try client.send(
+                "GET",
+                "http://\(origin.authority("a.test"))/",
+                ["X-Key: \(Self.standIn)"]
+            )
             let connection = try origin.accept()
             try connection.request()
             let type = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -243,7 +251,11 @@ struct EchoedCredentialTests {
     @Test func `scrub: false shows it, and only there`() async throws {
         try await StandInTests.run(Self.rules(", scrub: false")) { proxy, origin in
             let client = try proxy.client()
-            try client.send("GET", "http://\(origin.authority("a.test"))/", ["X: \(Self.standIn)"])
+            try client.send(
+                "GET",
+                "http://\(origin.authority("a.test"))/",
+                ["X-Key: \(Self.standIn)"]
+            )
             let connection = try origin.accept()
             try connection.request()
             try connection.send(Self.reply(""))
