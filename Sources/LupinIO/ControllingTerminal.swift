@@ -19,7 +19,7 @@ final class ControllingTerminal {
     /// Whether this process's group is in front.
     var isOurs: Bool { tcgetpgrp(descriptor.raw) == getpgrp() }
 
-    /// Puts a group of this session in front, from behind, too.
+    /// Puts one of the terminal's process groups in front, from behind, too.
     func bringToFront(_ group: Int32) {
         var (set, before) = (sigset_t(), sigset_t())
         // Safety: the calls fill and read the sets they are given.
