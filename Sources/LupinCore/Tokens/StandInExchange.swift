@@ -101,6 +101,12 @@ extension StandIn {
         return result
     }
 
+    /// The base64 of `Basic …`; nil for another value.
+    fileprivate static func basicText(in value: Span<UInt8>) -> String? {
+        guard let (start, _) = basicPair(in: value) else { return nil }
+        return String(copying: value.extracting(start..<value.count))
+    }
+
     /// What the base64 of `Basic …` says, and where it begins.
     private static func basicPair(in value: Span<UInt8>) -> (start: Int, pair: [UInt8])? {
         let scheme = "basic".utf8
@@ -183,13 +189,15 @@ extension StandIn {
 extension RequestHead {
     /// Puts `secret` where the stand-in stands, in the `allowed` places.
     ///
-    /// - Returns: The names of the changed fields, and whether the path or the query is changed.
+    /// - Returns: The names of the changed fields, what reveals the secret in them in a form that
+    ///   its definition doesn't know (`Basic` with the client's own user), and whether the path or
+    ///   the query is changed.
     package mutating func exchange(
         _ standIn: StandIn,
         for secret: String,
         at allowed: StandInPlaces
-    ) -> (fields: [String], target: Bool) {
-        var names: [String] = []
+    ) -> (fields: [String], secrets: [String], target: Bool) {
+        var (names, secrets): ([String], [String]) = ([], [])
         for i in fields.lines.indices
         where allowed.contains(.fields) && standIn.isExchangeable(in: fields.lines[i], of: fields) {
             let value = Array(fields.storage[fields.lines[i].value.range])
@@ -197,6 +205,7 @@ extension RequestHead {
                 continue
             }
             names.append(fields.text(fields.lines[i].name))
+            if let text = StandIn.basicText(in: changed.span) { secrets.append(text) }
             fields.replaceValue(ofLine: i, by: changed)
         }
         var target: [UInt8] = []
@@ -213,11 +222,11 @@ extension RequestHead {
             target.append(contentsOf: changed ?? part)
             isChanged = isChanged || changed != nil
         }
-        guard isChanged else { return (names, false) }
+        guard isChanged else { return (names, secrets, false) }
         let start = fields.storage.count
         fields.storage += target
         pathAndQuery = ByteRange(start: start, count: target.count)
-        return (names, true)
+        return (names, secrets, true)
     }
 
     /// The path and the query in the storage, the latter with its question mark.

@@ -423,7 +423,9 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: Secrets
 
-    func note(presented credential: Credential) { presented.formUnion(credential.secrets) }
+    func note(presented credential: Credential) { note(presented: credential.secrets) }
+
+    func note(presented texts: [String]) { presented.formUnion(texts) }
 
     /// Whether a credential was sent, attached or exchanged for a stand-in.
     var hasPresented: Bool { !presented.isEmpty || !exchanged.secrets.isEmpty }

@@ -50,6 +50,7 @@ extension AuthenticationInterceptor {
         let changed = request.head.exchange(standIn, for: secret, at: places)
         exchanged.note(standIn, secret, in: changed.fields)
         note(presented: issued.credential)
+        note(presented: changed.secrets)
         if !uses.contains(where: { $0.definition.name == definition.name }) {
             var use = Use(definition: definition, origin: request.origin)
             use.version = issued.version
@@ -88,9 +89,9 @@ extension Exchange {
                 detail: "The request has the stand-in for the token \"\(standIn.token)\" where no "
                     + "rule exchanges it for \(adapted.origin.hostAndPort), and "
                     + "stand_ins.elsewhere is refuse. A rule with stand_ins does in fields that "
-                    + "carry credentials and in the token's own, with "
-                    + "stand_ins: {tokens: [\(standIn.token)], in: [fields, query, path]} "
-                    + "elsewhere, too."
+                    + "carry credentials and in the token's own, as a whole part of the value; "
+                    + "with stand_ins: {tokens: [\(standIn.token)], in: [fields, query, path]} "
+                    + "in the query and the path, too."
             )
         }
     }

@@ -240,12 +240,14 @@ struct RecordedEndTests {
             record.note(standInElsewhere: "nexus")
             record.note(standInElsewhere: "nexus")
         }
+        let elsewhere = """
+            it had the stand-in for token nexus where no rule of it exchanges it: \
+            `stand_ins: [nexus]` in a rule does in fields that carry credentials, \
+            `stand_ins: {tokens: [nexus], in: [fields, query, path]}` in the query and the path, too
+            """
         #expect(
             standIns.suffix(2) == [
-                "the stand-in for token github became the credential",
-                "it had the stand-in for token nexus where no rule of it exchanges it: "
-                    + "`stand_ins: [nexus]` in a rule does in fields, "
-                    + "`stand_ins: {tokens: [nexus], in: [fields, query, path]}` elsewhere, too",
+                "the stand-in for token github became the credential", elsewhere,
             ]
         )
         let validated = try lines { record in

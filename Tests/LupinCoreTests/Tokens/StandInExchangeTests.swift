@@ -101,6 +101,14 @@ struct StandInExchangeTests {
         #expect(head.fields.value(of: "Authorization") == Self.basic("mee:s"))
     }
 
+    @Test func `the base64 of Basic reveals the credential, whoever the user is`() {
+        var head = head([("Authorization", Self.basic("u:\(Self.text)")), ("X-Key", Self.text)])
+        let result = head.exchange(Self.standIn, for: "secret", at: .fields)
+        #expect(result.fields == ["Authorization", "X-Key"])
+        let base64 = Base64Text.encode(Array("u:secret".utf8))
+        #expect(result.secrets == [base64])
+    }
+
     @Test(
         arguments: [
             ("/a?t=\(text)", "/a?t=S%26cret%2B"),

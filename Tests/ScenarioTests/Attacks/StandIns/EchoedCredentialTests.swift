@@ -142,6 +142,33 @@ struct EchoedCredentialTests {
         }
     }
 
+    private static func encoded(_ text: String) -> String { Base64Text.encode(Array(text.utf8)) }
+
+    /// Not the text of the token's definition: the client chooses the user.
+    @Test(arguments: ["u", "x-access-token", ""])
+    func `a Basic of the client's own user is masked in every form`(user: String) async throws {
+        let value = "Basic " + Self.encoded("\(user):\(Self.secret)")
+        let forms = [
+            HexText.text(Array(value.utf8)), HexText.text(Array(value.utf8)).uppercased(),
+            Self.encoded(Self.encoded(value)), Self.encoded(value),
+        ]
+        try await StandInTests.run(Self.rule) { proxy, origin in
+            let client = try proxy.client()
+            let pair = Self.encoded("\(user):\(Self.standIn)")
+            let url = "http://\(origin.authority("a.test"))/"
+            try client.send("GET", url, ["Authorization: Basic \(pair)"])
+            let connection = try origin.accept()
+            #expect(try connection.request()["authorization"] == value)
+            try connection.send(Self.reply("", forms.joined(separator: "\n")))
+            let response = try client.response()
+            #expect(response.status == 200)
+            for form in forms {
+                // The end of each holds the password's.
+                #expect(!response.bodyText.contains(form.suffix(24)), "\(response.bodyText)")
+            }
+        }
+    }
+
     @Test func `a credential in a field of the rule's own is masked, too`() async throws {
         let keys = "request: [{set: {X-Key: 'key=${token:github}'}}]"
         try await StandInTests.run("rules: [{match: {host: a.test}, \(keys)}]") { proxy, origin in
