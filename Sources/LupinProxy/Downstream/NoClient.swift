@@ -45,7 +45,7 @@ extension Client {
 }
 
 extension Exchange {
-    /// An exchange of lupin's own, for a fetch without a client.
+    /// An exchange of lupin's own, which works for another one beside it.
     ///
     /// `enclosure` is that of the client's exchange for which it is: it goes by the same way.
     convenience init(

@@ -220,10 +220,13 @@ extension Exchange {
         var failures = 0
         while true {
             let began = slot.loop.now
-            let notes = ConnectionNotes()
             note(.connecting(hop))
+            let notes = beginConnecting()
+            defer { endConnecting() }
             do throws(DialFailure) {
-                hold(try await connectHTTP1(to: hop, isHostFromFile: false, noting: notes))
+                hold(
+                    try await connector.connectHTTP1(to: hop, isHostFromFile: false, noting: notes)
+                )
                 facts.take(notes)
                 append(traced(facts, since: began))
                 return

@@ -314,32 +314,7 @@ extension Exchange {
     }
 
     func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
-        if mayGoDirectly { return nil }
-        let way = snapshot.settings.upstream.way(
-            for: origin.scheme,
-            host: origin.host,
-            port: origin.port,
-            override: plan?.proxy
-        )
-        let parent: ParentProxy
-        switch way {
-        case .direct: return nil
-        case .parent(let proxy): parent = proxy
-        case .none(let obstacle):
-            throw LupinError(
-                .proxyConfigurationError,
-                host: origin.hostAndPort,
-                detail: "\(obstacle).",
-                status: 502
-            )
-        }
-        let isSecure = parent.scheme == .https
-        let passage = enclosure?.passage?.parent
-        return ParentHop(
-            proxy: parent,
-            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil,
-            login: passage?.proxy == parent ? passage?.login : nil
-        )
+        mayGoDirectly ? nil : try connector.parent(to: origin)
     }
 
     private func originSecurity(for origin: Origin) throws(LupinError) -> OriginSecurity {
@@ -353,23 +328,5 @@ extension Exchange {
             demand.tls = plan.tls
         }
         return try snapshot.securities.security(demand)
-    }
-
-    /// Checks the deny list for a target behind a parent proxy: names that the parent resolves
-    /// can't be checked, but a literal address can.
-    func checkBehindParent(
-        _ origin: Origin,
-        _ hop: NextHop,
-        isHostFromFile: Bool
-    ) throws(LupinError) {
-        guard hop.isThroughParent, let address = origin.host.address else { return }
-        let denial = snapshot.access.denial(
-            of: address,
-            port: origin.port,
-            host: origin.host,
-            client: client.address,
-            isHostFromFile: isHostFromFile
-        )
-        if let denial { throw denial }
     }
 }

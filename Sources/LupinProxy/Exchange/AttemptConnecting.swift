@@ -22,10 +22,11 @@ extension Attempt {
             isConnected = true
             return pooled
         }
-        let notes = ConnectionNotes()
         exchange.note(.connecting(hop))
+        let notes = exchange.beginConnecting()
+        defer { exchange.endConnecting() }
         do throws(DialFailure) {
-            let connected = try await exchange.connect(
+            let connected = try await exchange.connector.connect(
                 to: hop,
                 isHostFromFile: isHostFromFile,
                 protocols: protocols,

@@ -235,9 +235,10 @@ extension Exchange {
     ) throws(LupinError) -> Attempt {
         try checkStandIns(in: sent)
         if case .adapted(let adapted) = sent {
-            try checkBehindParent(
+            try snapshot.access.check(
                 adapted.origin,
-                adapted.hop,
+                behind: adapted.hop,
+                client: client.address,
                 isHostFromFile: adapted.isHostFromFile
             )
         }

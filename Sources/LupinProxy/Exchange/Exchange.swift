@@ -92,8 +92,8 @@ final class Exchange: Rostered {
     private(set) var upstream: (any Upstream)?
     /// The connection of the last attempt, once the exchange has ended.
     var lastUpstream: (any Upstream)?
-    /// A connection that is being made: TLS with the origin, a tunnel through a parent proxy.
-    var connecting: Channel?
+    /// What is known of a connection that is being made.
+    var connecting: ConnectionNotes?
     var upload: BodyRelay?
     var download: BodyRelay?
     /// The use of the cache; nil when there is none.

@@ -137,15 +137,10 @@ extension Exchange {
         var ranged = usual.request
         resumable.rule.apply(to: &ranged.head, received: received)
         let adapted = AdaptedRequest(ranged, hop: usual.hop, known: usual.known)
-        try checkStandIns(in: .adapted(adapted))
-        try checkBehindParent(
-            adapted.origin,
-            adapted.hop,
-            isHostFromFile: adapted.isHostFromFile
-        )
+        let attempt = try attempt(.adapted(adapted), because: .resume)
         note(.adapted(adapted))
         appendLosers()
-        return Attempt(.adapted(adapted), of: self, because: .resume, replay: nil)
+        return attempt
     }
 
     /// Corrects the record of the attempt whose body broke off after it counted as delivered.

@@ -153,13 +153,13 @@ final class RedisConnection {
                 throw RedisFailure(reason: error.message)
             }
         case .network(let host, let port):
-            let exchange = Exchange(ofOurOwn: slot, resources, snapshot)
+            let connector = OriginConnector(in: slot, resources, snapshot)
             let origin = Origin(scheme: target.isSecure ? .https : .http, host: host, port: port)
             do throws(LupinError) {
                 let security =
                     target.isSecure
                     ? try snapshot.securities.security(SecurityDemand()) : nil
-                let channel = try await exchange.connectBare(to: origin, security)
+                let channel = try await connector.connectBare(to: origin, security)
                 attach(channel)
                 return channel
             } catch {

@@ -127,7 +127,7 @@ extension Exchange {
 
     /// Whether the exchange uses that connection, or is establishing it.
     func uses(_ question: SiblingQuestion) -> Bool {
-        guard let ends = (connecting ?? upstream?.channel)?.ends else { return false }
+        guard let ends = (connecting?.channel ?? upstream?.channel)?.ends else { return false }
         return ends.local.isSame(as: question.peer) && ends.peer.isSame(as: question.local)
     }
 }

@@ -159,9 +159,9 @@ extension Worker {
         fetch.body = message.body
         fetch.fields = message.route.headers.map { ($0.name, $0.value) }
         if message.isCompressed { fetch.fields.append(("Content-Encoding", "gzip")) }
-        let exchange = Exchange(ofOurOwn: slot, resources, resources.snapshot)
+        let connector = OriginConnector(in: slot, resources, resources.snapshot)
         do throws(LupinError) {
-            let answer = try await exchange.fetch(fetch)
+            let answer = try await connector.fetch(fetch)
             var fields = FieldSection()
             if let value = answer.retryAfter { fields.add(name: "Retry-After", value: value) }
             return ExportAnswer(

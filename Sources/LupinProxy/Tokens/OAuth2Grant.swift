@@ -207,8 +207,8 @@ final class OAuth2Grant {
 
     /// Runs a fetch, which is a span where it has a place in a trace.
     private func traced(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
-        let exchange = Exchange(ofOurOwn: slot, resources, snapshot)
-        guard let place else { return try await exchange.fetch(fetch) }
+        let connector = OriginConnector(in: slot, resources, snapshot)
+        guard let place else { return try await connector.fetch(fetch) }
         var request = OwnRequest(
             SpanID(random: resources.chance()),
             at: place,
@@ -222,7 +222,7 @@ final class OAuth2Grant {
             resources.shared.telemetry.submit(request)
         }
         do throws(LupinError) {
-            let answer = try await exchange.fetch(fetch)
+            let answer = try await connector.fetch(fetch)
             request.status = answer.status
             return answer
         } catch {

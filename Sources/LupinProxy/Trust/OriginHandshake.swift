@@ -48,7 +48,7 @@ final class TrustJudge {
     }
 }
 
-extension Exchange {
+extension OriginConnector {
     /// Performs the TLS handshake with `host` on a connected channel.
     ///
     /// `hop` is the connection's key: its session ticket is kept under it. `protocols` are offered
@@ -91,10 +91,10 @@ extension Exchange {
             filter: filter,
             slot: slot,
             readiness: .upstreamReadable | .upstreamWritable,
-            interruptions: interruptions,
-            deadline: min(slot.loop.deadline(in: waits.tls), attemptDeadline)
+            interruptions: interruptions(),
+            deadline: min(slot.loop.deadline(in: waits.tls), deadline)
         )
-        try await run(handshake, judge, with: host)
+        try await run(handshake, judge, with: host, notes)
         while filter.wantsVerdict {
             // Merged with the answers of earlier rounds: the store may have dropped one, and
             // fetching it again would not end.
@@ -102,7 +102,7 @@ extension Exchange {
             let answers = try await revocationAnswers(to: pending, until: handshake.deadline)
             judge.evidence.answers.merge(answers) { $1 }
             filter.resume()
-            try await run(handshake, judge, with: host)
+            try await run(handshake, judge, with: host, notes)
         }
         notes.timing.tls = Int64(slot.loop.now &- begun)
         notes.tls = filter.session.version
@@ -116,12 +116,13 @@ extension Exchange {
     private func run(
         _ handshake: Handshake,
         _ judge: TrustJudge,
-        with host: Host
+        with host: Host,
+        _ notes: ConnectionNotes
     ) async throws(LupinError) {
         do throws(HandshakeFailure) {
             try await handshake.run()
         } catch {
-            record.trust = judge.record
+            notes.trust = judge.record
             resources.shared.chains.note(judge.presented)
             throw lupinError(error, judge, host: host)
         }

@@ -55,10 +55,10 @@ final class RevocationStore: Sendable {
     }
 }
 
-extension Exchange {
+extension OriginConnector {
     /// Fetches the answers that a trust policy needs.
     ///
-    /// - Throws: The error that ended the exchange; it says nothing about the certificate.
+    /// - Throws: The error that ended the wait; it says nothing about the certificate.
     func revocationAnswers(
         to queries: [RevocationQuery],
         until deadline: UInt64

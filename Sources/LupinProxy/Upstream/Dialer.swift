@@ -8,7 +8,7 @@ struct DialFailure: Error {
     var isEveryAddressRefused = false
 }
 
-/// Resolves and connects for one exchange.
+/// Resolves and connects.
 struct Dialer {
     private let resources: WorkerResources
     private let slot: ParkingSlot
@@ -238,5 +238,26 @@ struct Dialer {
             host: host,
             detail: words
         )
+    }
+}
+
+extension AccessPolicy {
+    /// Checks the deny list for a target behind a parent proxy: names that the parent resolves
+    /// can't be checked, but a literal address can.
+    func check(
+        _ origin: Origin,
+        behind hop: NextHop,
+        client: IPAddress,
+        isHostFromFile: Bool
+    ) throws(LupinError) {
+        guard hop.isThroughParent, let address = origin.host.address else { return }
+        let denial = denial(
+            of: address,
+            port: origin.port,
+            host: origin.host,
+            client: client,
+            isHostFromFile: isHostFromFile
+        )
+        if let denial { throw denial }
     }
 }

@@ -1,4 +1,4 @@
-// A request that lupin itself makes within an exchange: small, bounded, and in memory.
+// A request that lupin makes for itself: small, bounded, and in memory.
 import LupinCoding
 import LupinCore
 import LupinIO
@@ -62,12 +62,17 @@ struct FetchAnswer {
     }
 }
 
-extension Exchange {
+extension OriginConnector {
     /// Runs a fetch on a connection of its own, unless it keeps connections.
     func fetch(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
         if let denial = snapshot.access.denial(ofName: fetch.origin.host) { throw denial }
         let hop = try ownHop(to: fetch.origin)
-        try checkBehindParent(fetch.origin, hop, isHostFromFile: false)
+        try snapshot.access.check(
+            fetch.origin,
+            behind: hop,
+            client: client,
+            isHostFromFile: false
+        )
         if fetch.keepsConnection,
             let link = resources.pool.lease(for: hop, known: nil)
         {
@@ -84,10 +89,11 @@ extension Exchange {
         }
         let link: UpstreamHTTP1
         do throws(DialFailure) {
-            link = try await connectHTTP1(
+            var connector = self
+            connector.deadline = min(deadline, fetch.deadline)
+            link = try await connector.connectHTTP1(
                 to: hop,
                 isHostFromFile: false,
-                until: fetch.deadline,
                 noting: ConnectionNotes()
             )
         } catch {
@@ -135,7 +141,7 @@ extension Exchange {
     }
 
     private func ownHop(to origin: Origin) throws(LupinError) -> NextHop {
-        let parent = try parentHop(to: origin)
+        let parent = try parent(to: origin)
         guard origin.scheme == .https else {
             return parent.map(NextHop.parent) ?? .origin(origin)
         }
@@ -208,6 +214,7 @@ extension Exchange {
     static let interimsMax = 16
 
     private func wait(until deadline: UInt64, for origin: Origin?) async throws(LupinError) {
+        let interruptions = interruptions()
         let woken = await slot.park(
             for: .upstreamReadable | .upstreamWritable | interruptions,
             until: deadline

@@ -1,4 +1,7 @@
 // From a next hop to a connection that may carry requests: socket, parent proxy, TLS.
+//
+// No exchange is known here: requests of clients reach their origins by it, and lupin's own
+// servers (tokens, revocation, telemetry, Redis) are reached by it, too.
 import LupinCore
 import LupinIO
 import LupinTLS
@@ -11,6 +14,10 @@ final class ConnectionNotes {
     var timing = Timing()
     var peer: SocketAddress?
     var tls: TLSVersion?
+    /// Why the certificates were refused; that of a connection made is in its `SecuredConnection`.
+    var trust: TrustRecord?
+    /// The connection that is being made, once its socket is there.
+    fileprivate(set) var channel: Channel?
 }
 
 extension AttemptRecord {
@@ -30,7 +37,65 @@ enum Connected {
     case http2(UpstreamHTTP2)
 }
 
-extension Exchange {
+/// Reaches servers for somebody who waits: by socket, a parent proxy's tunnel, and TLS.
+struct OriginConnector {
+    let resources: WorkerResources
+    let snapshot: Snapshot
+    /// Whoever asks waits in it.
+    let slot: ParkingSlot
+    /// On whose behalf, for the access lists.
+    var client = Client.ourselves.address
+    var waits: Waits
+    /// When the connection must be there, whatever the timeouts of its steps allow, in microseconds
+    /// of the loop's clock.
+    var deadline = UInt64.max
+    /// What ends a wait: asked before each, since those may come that others wait for.
+    var interruptions: () -> WakeReasons = { .cut }
+    /// The parent proxy that a rule names; nil for that of the settings.
+    var proxy: UpstreamProxy?
+    /// The way that a parent proxy has granted to the client.
+    var passage: ParentPassage?
+    /// lupin's member of Via in a CONNECT, by which a chain of proxies detects that it leads back.
+    var via: ViaMember?
+
+    /// For lupin itself.
+    init(in slot: ParkingSlot, _ resources: WorkerResources, _ snapshot: Snapshot) {
+        self.resources = resources
+        self.snapshot = snapshot
+        self.slot = slot
+        waits = snapshot.waits
+        via = snapshot.addsVia ? resources.via(.http11) : nil
+    }
+
+    /// The parent proxy on the way to `origin`; nil where it is reached directly.
+    func parent(to origin: Origin) throws(LupinError) -> ParentHop? {
+        let way = snapshot.settings.upstream.way(
+            for: origin.scheme,
+            host: origin.host,
+            port: origin.port,
+            override: proxy
+        )
+        let parent: ParentProxy
+        switch way {
+        case .direct: return nil
+        case .parent(let proxy): parent = proxy
+        case .none(let obstacle):
+            throw LupinError(
+                .proxyConfigurationError,
+                host: origin.hostAndPort,
+                detail: "\(obstacle).",
+                status: 502
+            )
+        }
+        let isSecure = parent.scheme == .https
+        let granted = passage?.parent
+        return ParentHop(
+            proxy: parent,
+            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil,
+            login: granted?.proxy == parent ? granted?.login : nil
+        )
+    }
+
     /// Makes a connection to a server of lupin's own that speaks another protocol, with TLS where
     /// `security` says how.
     func connectBare(
@@ -38,15 +103,15 @@ extension Exchange {
         _ security: OriginSecurity?
     ) async throws(LupinError) -> Channel {
         let hop = security.map { NextHop.secure(origin, $0, through: nil) } ?? .origin(origin)
-        let dialer = Dialer(resources, slot, snapshot, client: client.address)
+        let dialer = Dialer(resources, slot, snapshot, client: client)
         let channel: Channel
         do throws(DialFailure) {
             (channel, _) = try await dialer.dial(
                 hop,
                 waits: waits,
-                until: attemptDeadline,
+                until: deadline,
                 isHostFromFile: true,
-                interruptions: interruptions
+                interruptions: interruptions()
             )
         } catch {
             throw error.error
@@ -75,30 +140,32 @@ extension Exchange {
     func connectHTTP1(
         to hop: NextHop,
         isHostFromFile: Bool,
-        until deadline: UInt64 = .max,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> UpstreamHTTP1 {
         let connected = try await connect(
             to: hop,
             isHostFromFile: isHostFromFile,
-            until: deadline,
             protocols: ["http/1.1"],
             noting: notes
         )
-        guard case .http1(let connection) = connected else {
-            preconditionFailure("TLS chose a protocol that was not offered")
+        switch connected {
+        case .http1(let connection): return connection
+        case .http2(let connection):
+            // The library refuses a choice that was not offered; older ones don't.
+            connection.giveUp()
+            let detail = "The server chose HTTP/2, which was not offered."
+            let host = hop.host.text
+            throw DialFailure(error: LupinError(.tlsProtocolError, host: host, detail: detail))
         }
-        return connection
     }
 
     /// Makes a connection to `hop`, and fills `notes`.
     ///
     /// `isHostFromFile` means that the host stands literally in the rules file; `protocols` are
-    /// offered by ALPN, nil for those of the settings.
+    /// offered by ALPN, nil for those of the settings. A parent proxy's challenge is answered once.
     func connect(
         to hop: NextHop,
         isHostFromFile: Bool,
-        until deadline: UInt64 = .max,
         protocols: [String]?,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
@@ -106,19 +173,18 @@ extension Exchange {
             return try await connectOnce(
                 to: hop,
                 isHostFromFile: isHostFromFile,
-                until: deadline,
                 protocols: protocols,
+                mayAnswer: true,
                 noting: notes
             )
         } catch {
-            // Tried once more, with an answer to the parent proxy's challenge.
             guard error.error == .parentAsks else { throw error }
         }
         return try await connectOnce(
             to: hop,
             isHostFromFile: isHostFromFile,
-            until: deadline,
             protocols: protocols,
+            mayAnswer: false,
             noting: notes
         )
     }
@@ -126,38 +192,39 @@ extension Exchange {
     private func connectOnce(
         to hop: NextHop,
         isHostFromFile: Bool,
-        until deadline: UInt64,
         protocols: [String]?,
+        mayAnswer: Bool,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
-        let granted = enclosure?.passage?.lend(for: hop)
+        let granted = passage?.lend(for: hop)
         if granted == nil, hop.isByLogin {
             // The client's message answers the challenge of another connection.
-            enclosure?.passage?.end()
+            passage?.end()
             throw DialFailure(error: .loginIsOver(to: hop))
         }
         let channel: Channel
         if let granted {
             channel = granted.channel
         } else {
-            let dialer = Dialer(resources, slot, snapshot, client: client.address)
+            let dialer = Dialer(resources, slot, snapshot, client: client)
             (channel, notes.timing) = try await dialer.dial(
                 hop,
                 waits: waits,
-                until: min(deadline, attemptDeadline),
+                until: deadline,
                 isHostFromFile: isHostFromFile,
-                interruptions: interruptions
+                interruptions: interruptions()
             )
         }
         notes.peer = channel.peer
-        connecting = channel
-        defer { connecting = nil }
+        notes.channel = channel
+        defer { notes.channel = nil }
         do throws(LupinError) {
             return try await secure(
                 channel,
                 to: hop,
                 protocols,
                 isOpenToOrigin: granted != nil,
+                mayAnswer: mayAnswer,
                 noting: notes
             )
         } catch {
@@ -171,6 +238,7 @@ extension Exchange {
         to hop: NextHop,
         _ protocols: [String]?,
         isOpenToOrigin: Bool,
+        mayAnswer: Bool,
         noting notes: ConnectionNotes
     ) async throws(LupinError) -> Connected {
         channel.slot = slot
@@ -182,7 +250,7 @@ extension Exchange {
         )
         if !isOpenToOrigin, let parent = hop.connectedParent {
             do throws(LupinError) {
-                try await pass(parent, by: hop, on: channel, notes)
+                try await pass(parent, by: hop, on: channel, mayAnswer: mayAnswer, notes)
             } catch {
                 // The origin has seen nothing yet.
                 let isBlamed = error.parent != nil || error == .parentAsks
@@ -225,6 +293,7 @@ extension Exchange {
         _ parent: ParentHop,
         by hop: NextHop,
         on channel: Channel,
+        mayAnswer: Bool,
         _ notes: ConnectionNotes
     ) async throws(LupinError) {
         if let security = parent.security {
@@ -238,14 +307,15 @@ extension Exchange {
             )
         }
         guard case .secure(let origin, _, _) = hop else { return }
-        try await openPassage(channel, to: origin, through: parent)
+        try await openTunnel(channel, to: origin, through: parent, mayAnswer: mayAnswer)
     }
 
     /// Opens a tunnel to the origin through a parent proxy, by CONNECT.
-    private func openPassage(
+    private func openTunnel(
         _ channel: Channel,
         to origin: Origin,
-        through parent: ParentHop
+        through parent: ParentHop,
+        mayAnswer: Bool
     ) async throws(LupinError) {
         let limits = HTTP1Limits(
             snapshot.limits,
@@ -266,11 +336,10 @@ extension Exchange {
                 uri: origin.hostAndPort,
                 content: []
             ) ?? parent.login
-        // Via lets a chain of proxies detect that it leads back here.
-        options.via = via(received: request.version)
+        options.via = via
         link.begin(head, options)
         _ = try link.requestBody.flush()
-        let deadline = min(slot.loop.deadline(in: waits.connect), attemptDeadline)
+        let deadline = min(slot.loop.deadline(in: waits.connect), deadline)
         var interims = 0
         while true {
             if let response = try link.nextHead() {
@@ -282,10 +351,9 @@ extension Exchange {
                     continue
                 }
                 guard response.head.status / 100 != 2 else { return }
-                if response.head.status == 407, !hasAnsweredParent,
+                if response.head.status == 407, mayAnswer,
                     resources.shared.parentCredentials.challenged(by: parent.proxy, response.head)
                 {
-                    hasAnsweredParent = true
                     throw .parentAsks
                 }
                 if response.head.status == 407 {
@@ -301,16 +369,42 @@ extension Exchange {
                     status: response.head.status
                 )
             }
+            let interruptions = interruptions()
             let woken = await slot.park(
                 for: .upstreamReadable | .upstreamWritable | interruptions,
                 until: deadline
             )
             if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
-            if slot.loop.now >= deadline {
-                throw .noTunnelInTime(to: origin)
-            }
+            if slot.loop.now >= deadline { throw .noTunnelInTime(to: origin) }
             _ = try link.requestBody.flush()
         }
+    }
+}
+
+extension Exchange {
+    /// Reaches servers on behalf of the exchange, for its attempt under way.
+    var connector: OriginConnector {
+        var connector = OriginConnector(in: slot, resources, snapshot)
+        connector.client = client.address
+        connector.waits = waits
+        connector.deadline = attemptDeadline
+        connector.interruptions = { self.interruptions }
+        connector.proxy = plan?.proxy
+        connector.passage = enclosure?.passage
+        connector.via = via(received: request.version)
+        return connector
+    }
+
+    /// Notes that a connection is being made, until `endConnecting`.
+    func beginConnecting() -> ConnectionNotes {
+        let notes = ConnectionNotes()
+        connecting = notes
+        return notes
+    }
+
+    func endConnecting() {
+        if let trust = connecting?.trust { record.trust = trust }
+        connecting = nil
     }
 }
 
