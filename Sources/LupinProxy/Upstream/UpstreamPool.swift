@@ -140,13 +140,15 @@ final class UpstreamPool {
         for shelf in shelves.values { filter(shelf) { _ in false } }
     }
 
-    /// Closes the connections of a shelf that `isWanted` rejects; the others keep their order.
+    /// Closes the connections of a shelf that `isWanted` rejects, and forgets those that have closed;
+    /// the others keep their order.
     private func filter(_ shelf: Shelf, _ isWanted: (UpstreamHTTP1) -> Bool) {
         var wanted: [UpstreamHTTP1] = []
         var next = shelf.top
         while let connection = next {
             next = connection.below
             connection.below = nil
+            guard connection.channel.isOpen else { continue }
             if isWanted(connection) {
                 wanted.append(connection)
             } else {
@@ -170,8 +172,10 @@ final class UpstreamPool {
 
 extension UpstreamPool: ChannelPump {
     /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
+    ///
+    /// It stays on its shelf until that is looked at: an origin that restarts closes all at once.
     func channelIsReady(_ channel: Channel) {
         guard channel.isOpen, !channel.isQuiet(asksKernel: false) else { return }
-        for shelf in shelves.values { filter(shelf) { $0.channel !== channel } }
+        channel.close()
     }
 }
