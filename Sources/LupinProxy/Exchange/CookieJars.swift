@@ -36,11 +36,10 @@ final class CookieJars: Sendable {
         _ head: RequestHead,
         now: Int64
     ) -> CookieList {
+        load(path, now: now)
         let list = entries.withLock { entries in
-            var entry = entries[path] ?? read(path, now: now)
-            let list = entry.jar.cookies(for: origin, path: head.pathText, now: now)
-            entries[path] = entry
-            return list
+            entries[path]?.jar.cookies(for: origin, path: head.pathText, now: now)
+                ?? CookieList()
         }
         if !list.isEmpty { secrets.add(cookies: list.values) }
         return list
@@ -55,8 +54,9 @@ final class CookieJars: Sendable {
         now: Int64
     ) {
         secrets.add(cookies: response.fields.cookieValues)
+        load(path, now: now)
         let isDue = entries.withLock { entries in
-            var entry = entries[path] ?? read(path, now: now)
+            guard var entry = entries[path] else { return false }
             entry.jar.store(from: response.fields, origin: origin, path: head.pathText, now: now)
             defer { entries[path] = entry }
             guard entry.jar.revision != entry.kept, !entry.isWriting else { return false }
@@ -66,6 +66,15 @@ final class CookieJars: Sendable {
         guard isDue, !thread.submit({ self.write(path, now: now) }) else { return }
         // The thread has too much to do; the next response tries again.
         entries.withLock { $0[path]?.isWriting = false }
+    }
+
+    /// Reads a jar that is asked for the first time; not under the lock, by which all workers get
+    /// their cookies.
+    private func load(_ path: String, now: Int64) {
+        if entries.withLock({ $0[path] != nil }) { return }
+        let entry = read(path, now: now)
+        // Two may have read it: the one that came first may have changed it since.
+        entries.withLock { if $0[path] == nil { $0[path] = entry } }
     }
 
     private func read(_ path: String, now: Int64) -> Entry {

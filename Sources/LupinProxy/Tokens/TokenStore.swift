@@ -16,7 +16,7 @@ final class TokenStore: Sendable {
         var state: CredentialState
         var waiters: [Wake] = []
         /// The versions of the secret files when last read, and the time of the last check.
-        var versions: [FileVersion?] = []
+        var versions: [FileVersion?]?
         var lookedAt: UInt64?
         /// The refresh token issued last, if no file keeps it, and the rules file's that it
         /// replaces.
@@ -206,17 +206,19 @@ final class TokenStore: Sendable {
     func hasChangedFiles(_ definition: TokenDefinition, now: UInt64) -> Bool {
         let paths = definition.source.paths
         guard !paths.isEmpty else { return false }
-        return entries.withLock { entries in
-            guard let looked = entries[definition.name]?.lookedAt else {
-                entries[definition.name]?.lookedAt = now
-                entries[definition.name]?.versions = paths.map { FileVersion(path: $0) }
-                return false
-            }
-            guard now &- looked >= Self.lookInterval else { return false }
+        let isDue = entries.withLock { entries in
+            let looked = entries[definition.name]?.lookedAt
+            if let looked, now &- looked < Self.lookInterval { return false }
             entries[definition.name]?.lookedAt = now
-            let versions = paths.map { FileVersion(path: $0) }
-            guard versions != entries[definition.name]?.versions else { return false }
+            return true
+        }
+        guard isDue else { return false }
+        // Not under the lock, by which all workers get their tokens: a folder may be on a server.
+        let versions = paths.map { FileVersion(path: $0) }
+        return entries.withLock { entries in
+            let known = entries[definition.name]?.versions
             entries[definition.name]?.versions = versions
+            guard let known, known != versions else { return false }
             entries[definition.name]?.state.sourceChanged()
             return true
         }
