@@ -98,13 +98,11 @@ extension Exchange {
         let clientHop = try nextHop(to: target)
         let original = request
         markHopByHop(for: clientHop)
-        let state = try await adapterState(original)
+        let texts = try await authentication?.texts() ?? [:]
         let adapted: UpstreamRequest
         do {
-            adapted = try await runAdapters(
-                on: UpstreamRequest(head: request, origin: target.origin),
-                state
-            )
+            let begun = try await intercepted(target, adapterState(original, texts))
+            adapted = try adaptSteps(of: begun, original, texts)
         } catch {
             throw noteFailure(error)
         }
@@ -113,7 +111,7 @@ extension Exchange {
 
     /// The same request without a wait; nil when a credential needs one.
     ///
-    /// With `signs` it has its credentials.
+    /// With `signs` it has its credentials. No adapter of an embedding program is there.
     func adaptAtOnce(
         for target: KnownTarget,
         signs: Bool
@@ -121,30 +119,41 @@ extension Exchange {
         let clientHop = try nextHop(to: target)
         let original = request
         markHopByHop(for: clientHop)
-        guard let texts = authentication.map({ $0.textsAtHand() }) ?? [:] else { return nil }
-        var adapted = UpstreamRequest(head: request, origin: target.origin)
-        do throws(StepProblem) {
-            try StepAdapter(plan).apply(
-                to: &adapted,
-                original: original,
-                id: record.id,
-                tokens: texts
-            )
+        var texts: [String: String] = [:]
+        if let authentication {
+            guard let atHand = try authentication.textsAtHand() else { return nil }
+            texts = atHand
+        }
+        let adapted: UpstreamRequest
+        do {
+            let begun = UpstreamRequest(head: request, origin: target.origin)
+            adapted = try adaptSteps(of: begun, original, texts)
         } catch {
             throw noteFailure(error)
         }
-        attachCookies(to: &adapted)
-        noteSteps(of: adapted)
-        let way = try directed(consume adapted, from: target, by: clientHop)
+        let way = try directed(adapted, from: target, by: clientHop)
         guard signs, let authentication else { return way }
         do throws(LupinError) {
             let signed = try authentication.adaptAtHand(way.request, texts: texts)
-            guard let signed else { return nil }
-            noteSteps(of: signed)
-            return AdaptedRequest(signed, hop: way.hop, known: way.known)
+            return signed.map { noted($0, by: way) }
         } catch {
             throw noteFailure(error)
         }
+    }
+
+    /// Runs the steps of the rules, which need no wait.
+    private func adaptSteps(
+        of begun: consuming UpstreamRequest,
+        _ original: RequestHead,
+        _ texts: [String: String]
+    ) throws -> UpstreamRequest {
+        var adapted = begun
+        let adapter = StepAdapter(plan)
+        try adapter.apply(to: &adapted, original: original, id: record.id, tokens: texts)
+        attachCookies(to: &adapted)
+        try compress(&adapted)
+        noteSteps(of: adapted)
+        return adapted
     }
 
     /// An adapted request with the way to its final origin.
@@ -170,25 +179,21 @@ extension Exchange {
         return AdaptedRequest(consume adapted, hop: hop, known: isElsewhere ? nil : target)
     }
 
-    private func runAdapters(
-        on request: consuming UpstreamRequest,
+    /// The client's request, changed by the adapters of an embedding program.
+    private func intercepted(
+        _ target: KnownTarget,
         _ state: RequestAdapterState
     ) async throws -> UpstreamRequest {
-        var request = request
-        if let interceptor = resources.shared.interceptor {
-            awaited = .program
-            defer { awaited = nil }
-            request = try await interceptor.adapt(request, using: state)
-            if let problem = request.problem {
-                throw LupinError(.proxyInternalError, detail: problem, status: 502)
-            }
-            // Connection-specific fields are not forwarded, even if an adapter added them.
-            HopByHop.markAdded(&request.head.fields)
+        var request = UpstreamRequest(head: request, origin: target.origin)
+        guard let interceptor = resources.shared.interceptor else { return request }
+        awaited = .program
+        defer { awaited = nil }
+        request = try await interceptor.adapt(request, using: state)
+        if let problem = request.problem {
+            throw LupinError(.proxyInternalError, detail: problem, status: 502)
         }
-        request = try await StepAdapter(plan).adapt(request, using: state)
-        attachCookies(to: &request)
-        try compress(&request)
-        noteSteps(of: request)
+        // Connection-specific fields are not forwarded, even if an adapter added them.
+        HopByHop.markAdded(&request.head.fields)
         return request
     }
 
@@ -199,14 +204,19 @@ extension Exchange {
     /// Attaches the credentials of the plan, as the last adapter.
     func authenticate(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
         guard let authentication else { return adapted }
+        let texts = try await authentication.texts()
         do {
-            let state = try await adapterState(request)
-            let request = try await authentication.adapt(adapted.request, using: state)
-            noteSteps(of: request)
-            return AdaptedRequest(request, hop: adapted.hop, known: adapted.known)
+            let state = adapterState(request, texts)
+            return noted(try await authentication.adapt(adapted.request, using: state), by: adapted)
         } catch {
             throw noteFailure(error)
         }
+    }
+
+    /// A request with its credentials, which goes the way of `adapted`.
+    private func noted(_ signed: UpstreamRequest, by adapted: AdaptedRequest) -> AdaptedRequest {
+        noteSteps(of: signed)
+        return AdaptedRequest(signed, hop: adapted.hop, known: adapted.known)
     }
 
     private func noteFailure(_ error: any Error) -> LupinError {
@@ -216,13 +226,14 @@ extension Exchange {
     }
 
     private func adapterState(
-        _ original: RequestHead
-    ) async throws(LupinError) -> RequestAdapterState {
+        _ original: RequestHead,
+        _ texts: [String: String]
+    ) -> RequestAdapterState {
         RequestAdapterState(
             id: record.id,
             attempt: attempts.count + 1,
             original: original,
-            tokens: try await authentication?.texts() ?? [:]
+            tokens: texts
         )
     }
 

@@ -80,34 +80,24 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     /// The values of `${token:…}` in the steps of the next attempt.
     func texts() async throws(LupinError) -> [String: String] {
-        namedVersions = [:]
-        var texts: [String: String] = [:]
-        for definition in named {
-            guard let issued = try await credential(of: definition) else { continue }
-            take(issued, of: definition, into: &texts)
-        }
-        return texts
+        texts(of: try await credentials(of: named, for: nil))
     }
 
     /// The same values when all are available without a wait; nil when one is not.
-    func textsAtHand() -> [String: String]? {
-        namedVersions = [:]
-        var texts: [String: String] = [:]
-        for definition in named {
-            guard let issued = held(definition) else { return nil }
-            take(issued, of: definition, into: &texts)
-        }
-        return texts
+    func textsAtHand() throws(LupinError) -> [String: String]? {
+        try credentialsAtHand(of: named, for: nil).map(texts)
     }
 
-    private func take(
-        _ issued: CredentialState.Issued,
-        of definition: TokenDefinition,
-        into texts: inout [String: String]
-    ) {
-        texts[definition.name] = issued.credential.text
-        note(presented: issued.credential)
-        namedVersions[definition.name] = issued.version
+    private func texts(of credentials: [CredentialState.Issued?]) -> [String: String] {
+        namedVersions = [:]
+        var texts: [String: String] = [:]
+        for (definition, issued) in zip(named, credentials) {
+            guard let issued else { continue }
+            texts[definition.name] = issued.credential.text
+            note(presented: issued.credential)
+            namedVersions[definition.name] = issued.version
+        }
+        return texts
     }
 
     /// Attaches the credentials to a request whose target no step changes afterwards.
@@ -116,20 +106,9 @@ final class AuthenticationInterceptor: RequestAdapter {
         _ request: consuming UpstreamRequest,
         using state: RequestAdapterState
     ) async throws -> UpstreamRequest {
-        var request = request
-        try noteNamed(state.tokens, request.origin)
-        for definition in attached {
-            try checkTarget(definition, request.origin)
-            try attach(try await credential(of: definition), of: definition, to: &request)
-        }
-        for entry in exchangeable
-        where entry.standIn.isExchangeable(in: request.head, at: entry.places) {
-            try checkTarget(entry.definition, request.origin)
-            let issued = try await credential(of: entry.definition)
-            try exchange(entry, for: issued, in: &request)
-        }
-        keepReadable(&request)
-        return request
+        let wanted = wanted(by: request)
+        let credentials = try await credentials(of: wanted, for: request.origin)
+        return try adapt(request, texts: state.tokens, wanted, credentials)
     }
 
     /// Does the same without a wait; returns nil when one of the credentials needs a wait.
@@ -137,17 +116,41 @@ final class AuthenticationInterceptor: RequestAdapter {
         _ request: consuming UpstreamRequest,
         texts: [String: String]
     ) throws(LupinError) -> UpstreamRequest? {
-        var request = request
-        try noteNamed(texts, request.origin)
-        for definition in attached {
-            try checkTarget(definition, request.origin)
-            guard let issued = held(definition) else { return nil }
-            try attach(issued, of: definition, to: &request)
+        let wanted = wanted(by: request)
+        guard let credentials = try credentialsAtHand(of: wanted, for: request.origin) else {
+            return nil
         }
+        return try adapt(request, texts: texts, wanted, credentials)
+    }
+
+    /// The tokens whose credentials the request gets: first those attached, and then those whose
+    /// stand-ins are in it.
+    private func wanted(by request: borrowing UpstreamRequest) -> [TokenDefinition] {
+        var wanted = attached
         for entry in exchangeable
         where entry.standIn.isExchangeable(in: request.head, at: entry.places) {
-            try checkTarget(entry.definition, request.origin)
-            guard let issued = held(entry.definition) else { return nil }
+            wanted.append(entry.definition)
+        }
+        return wanted
+    }
+
+    /// Attaches the credentials of the `wanted` tokens; nil stands for one that is not to be had.
+    private func adapt(
+        _ request: consuming UpstreamRequest,
+        texts: [String: String],
+        _ wanted: [TokenDefinition],
+        _ credentials: [CredentialState.Issued?]
+    ) throws(LupinError) -> UpstreamRequest {
+        var request = request
+        try noteNamed(texts, request.origin)
+        for (definition, issued) in zip(attached, credentials) {
+            try attach(issued, of: definition, to: &request)
+        }
+        for (definition, issued) in zip(wanted, credentials).dropFirst(attached.count) {
+            let entry = exchangeable.first { $0.definition.name == definition.name }
+            // The field in which it stood may have got another credential meanwhile.
+            guard let entry, entry.standIn.isExchangeable(in: request.head, at: entry.places)
+            else { continue }
             try exchange(entry, for: issued, in: &request)
         }
         keepReadable(&request)
@@ -265,6 +268,34 @@ final class AuthenticationInterceptor: RequestAdapter {
     }
 
     // MARK: Credentials
+
+    /// The credentials to use now, each after a wait if needed; nil for one that is not to be had.
+    /// - Throws: Why a credential may not be sent to `origin`, which nil leaves open.
+    private func credentials(
+        of definitions: [TokenDefinition],
+        for origin: Origin?
+    ) async throws(LupinError) -> [CredentialState.Issued?] {
+        var credentials: [CredentialState.Issued?] = []
+        for definition in definitions {
+            if let origin { try checkTarget(definition, origin) }
+            credentials.append(try await credential(of: definition))
+        }
+        return credentials
+    }
+
+    /// The same without a wait; nil when a credential needs one.
+    private func credentialsAtHand(
+        of definitions: [TokenDefinition],
+        for origin: Origin?
+    ) throws(LupinError) -> [CredentialState.Issued?]? {
+        var credentials: [CredentialState.Issued?] = []
+        for definition in definitions {
+            if let origin { try checkTarget(definition, origin) }
+            guard let issued = held(definition) else { return nil }
+            credentials.append(issued)
+        }
+        return credentials
+    }
 
     /// The credential to use now, after a wait if needed; nil when the request goes without one.
     private func credential(
