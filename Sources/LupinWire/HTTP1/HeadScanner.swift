@@ -469,6 +469,8 @@ extension HeadScanner {
         switch byte {
         case 0x0A: problem(.bareLineFeed)
         case 0x16 where i == 0 && side == .request: problem(.tlsInsteadOfHTTP)
+        // An alert: what came in clear was no ClientHello to that server.
+        case 0x15 where i == 0 && side == .response: problem(.tlsInsteadOfHTTP)
         case 0..<0x20, 0x7F: problem(.controlByte)
         default: problem(startLine.spaces == 0 ? .invalidMethod : .malformedRequestLine)
         }

@@ -75,6 +75,9 @@ extension MessageProblem {
     /// The problem as a sentence; contains no bytes from the peer.
     package var sentence: String {
         let subject = side == .request ? "request" : "response"
+        if side == .response, reason == .tlsInsteadOfHTTP {
+            return "The server answered by an alert of TLS: this port speaks TLS, so use https."
+        }
         return reason.text.replacing(subject: subject)
     }
 }

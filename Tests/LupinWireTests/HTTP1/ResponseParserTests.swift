@@ -91,6 +91,8 @@ struct ResponseParserTests {
 
     @Test(
         arguments: [
+            ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{A}", .tlsInsteadOfHTTP),
+            ("\u{16}\u{3}\u{1}", .controlByte),
             ("hello\r\n", .malformedStatusLine),
             ("<html>\n", .malformedStatusLine),
             ("HTTP/1.1\r\n", .malformedStatusLine),
