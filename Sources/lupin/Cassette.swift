@@ -65,6 +65,11 @@ final class Cassette: Sendable {
                 let what = misses == 1 ? "1 request was" : "\(misses) requests were"
                 StandardError.print("lupin: \(what) not on the tape \(path)")
             }
+            let withoutContent = deck.withoutContent
+            if withoutContent > 0 {
+                let what = withoutContent == 1 ? "1 answer is" : "\(withoutContent) answers are"
+                StandardError.print("lupin: \(what) without content on the tape \(path)")
+            }
             return code
         }
         guard let folder, let place else { return code }
@@ -81,6 +86,19 @@ final class Cassette: Sendable {
         }
         let count = recording.exchanges
         StandardError.print("lupin: \(count) exchange\(count == 1 ? "" : "s") on the tape \(path)")
+        if recording.brokenOff > 0 {
+            let count = recording.brokenOff
+            let what = count == 1 ? "1 response of the tape" : "\(count) responses of the tape"
+            StandardError.print("lupin: warning: \(what) broke off, and will break off in a replay")
+        }
+        if recording.ownAnswers > 0 {
+            let count = recording.ownAnswers
+            let what =
+                count == 1
+                ? "1 answer on the tape is lupin's own error"
+                : "\(count) answers on the tape are lupin's own errors"
+            StandardError.print("lupin: warning: \(what), and no server's")
+        }
         if recording.tunnels > 0 {
             let tunnels = recording.tunnels
             let what = tunnels == 1 ? "1 connection was" : "\(tunnels) connections were"

@@ -43,6 +43,23 @@ package struct ArchivedExchange: Sendable, Equatable {
     package var status: UInt16 = 0
     package var responseFields: [Field] = []
     package var responseBody = Body()
+    /// How it ended, and the error behind it, where lupin wrote the archive; nil where it did not.
+    package var outcome: ExchangeRecord.Outcome?
+    package var error: ErrorKind?
+    package var errorDetail = ""
+
+    /// Whether the client got only a part of the response, or the archive has only a part.
+    package var isBrokenOff: Bool { outcome == .truncated || responseBody.isPartial }
+
+    /// Whether lupin itself gave the response, since something failed or was not allowed.
+    package var isOwnAnswer: Bool {
+        error != nil && (outcome == .error || outcome == .denied) && ownID != nil
+    }
+
+    /// The ID by which lupin named a response of its own.
+    package var ownID: String? {
+        responseFields.first { $0.name.lowercased() == "lupin-id" }?.value
+    }
 
     /// More fields in a message are left out.
     static let fieldsMax = 1000
@@ -57,6 +74,9 @@ package struct ArchivedExchange: Sendable, Equatable {
         else { return nil }
         self.method = method
         self.url = url
+        outcome = entry["_outcome"]?.string.flatMap(ExchangeRecord.Outcome.init(rawValue:))
+        error = entry["_error"]?.string.flatMap(ErrorKind.init(rawValue:))
+        errorDetail = entry["_detail"]?.string ?? ""
         requestFields = Self.fields(request["headers"])
         requestBody = Self.body(of: request, requestFields)
         requestType = request["postData", "mimeType"]?.string

@@ -53,6 +53,10 @@ package struct ArchiveEntry: Sendable {
 
     /// The URL of the request; that of a tunnel is its site.
     package let url: String
+    /// The response broke off before its end, or what is captured of it does.
+    package let isBrokenOff: Bool
+    /// lupin itself gave the response, as `_outcome` and `_error` say.
+    package let isOwnAnswer: Bool
     /// The entry, as JSON.
     package var bytes: [UInt8] { line.bytes }
 
@@ -68,6 +72,13 @@ package struct ArchiveEntry: Sendable {
         else { return nil }
         // A tunnel has no URL.
         url = exchange.url.isEmpty ? exchange.site : exchange.url
+        let outcome = record[field: .outcome]?.string
+            .flatMap(ExchangeRecord.Outcome.init(rawValue:))
+        isBrokenOff =
+            outcome == .truncated || bodies?.response?.truncated.isEmpty == false
+        isOwnAnswer =
+            (outcome == .error || outcome == .denied)
+            && exchange.response?.fields?.contains { $0[0].lowercased() == "lupin-id" } == true
         line.openObject()
         line.add("startedDateTime", text: begun)
         addTime("time", record[field: .total])

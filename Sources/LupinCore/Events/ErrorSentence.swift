@@ -104,8 +104,7 @@ extension ErrorKind {
         case .dnsError:
             "The name \(host) could not be resolved. Check the spelling and the network."
         case .destinationNotFound:
-            "There is no way to \(host): its name has no address, or a tape is played "
-                + "that does not have the request."
+            "A tape is played instead of \(host), and it has no usable answer to this."
         case .destinationUnavailable:
             "No connection to \(host) came about. Is the server running, and can it be reached?"
         case .destinationIPProhibited:

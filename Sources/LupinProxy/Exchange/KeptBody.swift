@@ -46,21 +46,30 @@ final class PrefixedBody: BodySource {
 final class BytesBody: BodySource {
     let trailers: FieldSection
     private let bytes: [UInt8]
+    /// What breaks it off behind its bytes; nil for nothing.
+    private let failure: LupinError?
     private var position = 0
 
-    init(_ bytes: [UInt8], trailers: FieldSection = FieldSection()) {
+    init(
+        _ bytes: [UInt8],
+        trailers: FieldSection = FieldSection(),
+        failure: LupinError? = nil
+    ) {
         self.bytes = bytes
         self.trailers = trailers
+        self.failure = failure
     }
 
     func pull() throws(LupinError) -> BodyProgress {
-        position < bytes.count ? .payload : .end
+        if position < bytes.count { return .payload }
+        if let failure { throw failure }
+        return .end
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         let bytes = bytes
         // Trailers are sent by `finish`.
-        let isLast = trailers.isEmpty
+        let isLast = trailers.isEmpty && failure == nil
         let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: isLast)
         replay?.append(bytes.span.extracting(position..<(position + taken)))
         position += taken
@@ -69,8 +78,8 @@ final class BytesBody: BodySource {
     }
 
     /// All of it, while none was taken.
-    var unread: [UInt8]? { position == 0 ? bytes : nil }
-    var knownLength: UInt64? { UInt64(bytes.count) }
+    var unread: [UInt8]? { position == 0 && failure == nil ? bytes : nil }
+    var knownLength: UInt64? { failure == nil ? UInt64(bytes.count) : nil }
 }
 
 /// A sink that keeps bytes up to a limit, and takes no more.

@@ -15,28 +15,62 @@ extension Exchange {
             body: try await tapeBody(deck)
         )
         guard let exchange = deck.play(asked) else {
-            return try await refuse(deck.miss(of: asked))
+            let miss = deck.miss(of: asked)
+            return try await refuse(miss.sentence, page: miss.text)
         }
         try refuseFalseOpening(exchange.status)
-        let body = exchange.responseBody.content
         let isBodiless = ResponseParser.hasNoBody(status: exchange.status, method: request.method)
         if exchange.responseBody.isMissing, !isBodiless {
-            deck.noteMiss()
-            throw .notOnTape(
-                record.origin,
+            deck.noteWithoutContent()
+            let reason =
                 "The tape has this response without its content. Save the archive with content, or "
-                    + "record it by lupin exec --record."
-            )
+                + "record it by lupin exec --record."
+            return try await refuse(reason, page: reason + "\n")
         }
         var head = ResponseHead(status: exchange.status)
-        let length = Self.add(exchange.responseFields, to: &head.fields, isBodiless: isBodiless)
+        let length = Self.add(exchange.responseFields, to: &head.fields)
+        let body = noteOwnAnswer(exchange, in: &head) ?? exchange.responseBody.content
         var framed = ResponseBody(framing: .length(isBodiless ? 0 : UInt64(body.count)))
         // What HEAD and 304 say of a length is that of the body which GET gets.
         framed.contentLength = isBodiless ? length : UInt64(body.count)
         framed.date = head.fields.first(.date) == nil ? resources.dateText : nil
         framed.closes = resources.isDraining || !downstream.isRequestComplete
-        let sink = stage(head, framed)
-        try await relay(from: BytesBody(isBodiless ? [] : body), to: sink)
+        guard exchange.isBrokenOff, !isBodiless else {
+            let sink = stage(head, framed)
+            return try await relay(from: BytesBody(isBodiless ? [] : body), to: sink)
+        }
+        // A length that was promised shows that something is missing, and so does a missing end.
+        let promised = length.flatMap { $0 > UInt64(body.count) ? $0 : nil }
+        framed.framing = promised.map(BodyFraming.length) ?? .chunked
+        framed.contentLength = promised
+        let failure = LupinError.brokenOff(at: record.origin, exchange.errorDetail)
+        try await relay(from: BytesBody(body, failure: failure), to: stage(head, framed))
+    }
+
+    /// Notes in the record that the answer on the tape was lupin's own, and why.
+    ///
+    /// - Returns: Its content with the ID of this exchange; nil for the answer of a server.
+    private func noteOwnAnswer(
+        _ exchange: ArchivedExchange,
+        in head: inout ResponseHead
+    ) -> [UInt8]? {
+        guard exchange.isOwnAnswer, let kind = exchange.error, let id = exchange.ownID else {
+            return nil
+        }
+        record.error = LupinError(
+            kind,
+            host: record.origin?.hostAndPort,
+            detail: exchange.errorDetail,
+            retry: .never,
+            status: exchange.status
+        )
+        record.outcome = exchange.outcome ?? .error
+        head.fields.add(name: "Lupin-Id", value: record.id.short)
+        let content = exchange.responseBody.content
+        guard id.utf8.count == ExchangeID.shortDigits,
+            let text = String(validating: content, as: UTF8.self)
+        else { return content }
+        return Array(text.replacing(id, with: record.id.short).utf8)
     }
 
     private var archivedFields: [ArchivedExchange.Field] {
@@ -53,8 +87,7 @@ extension Exchange {
     /// recorded length.
     private static func add(
         _ recorded: [ArchivedExchange.Field],
-        to fields: inout FieldSection,
-        isBodiless: Bool
+        to fields: inout FieldSection
     ) -> UInt64? {
         var length: UInt64?
         let hasCoding = recorded.contains { $0.name.lowercased() == "content-encoding" }
@@ -62,7 +95,7 @@ extension Exchange {
             switch field.name.lowercased() {
             case "content-length":
                 // That of a coded body is not the length of what is replayed.
-                if isBodiless, !hasCoding {
+                if !hasCoding {
                     length = NumberReader.unsigned(field.value, max: UInt64(Int64.max))
                 }
             // The tape has content without its codings.
@@ -102,15 +135,15 @@ extension Exchange {
         return decoded ?? collected.bytes
     }
 
-    /// Answers a request that is not on the tape.
-    private func refuse(_ miss: TapeMiss) async throws(LupinError) {
-        let error = LupinError.notOnTape(record.origin, miss.sentence)
+    /// Answers a request to which the tape has no answer, with `page` for people.
+    private func refuse(_ reason: String, page: String) async throws(LupinError) {
+        let error = LupinError.notOnTape(record.origin, reason)
         record.error = error
         record.outcome = .error
         var response = GeneratedResponse(
             status: error.status,
             contentType: "text/plain; charset=utf-8",
-            body: resources.redactor.cleaned(miss.text)
+            body: resources.redactor.cleaned(page)
         )
         response.head.fields.add(
             name: FieldName.proxyStatus.spelling,
@@ -122,6 +155,17 @@ extension Exchange {
 }
 
 extension LupinError {
+    /// A response that is on the tape up to where it broke off, for the recorded reason.
+    fileprivate static func brokenOff(at origin: Origin?, _ reason: String) -> LupinError {
+        LupinError(
+            .httpResponseIncomplete,
+            host: origin?.hostAndPort,
+            detail: "The response is on the tape as far as it came."
+                + (reason.isEmpty ? "" : " \(reason)"),
+            retry: .never
+        )
+    }
+
     /// A request whose answer is not on the tape, or a connection while one is played.
     static func notOnTape(_ origin: Origin?, _ detail: String) -> LupinError {
         LupinError(

@@ -9,6 +9,7 @@ package final class TapeDeck: Sendable {
     private struct State {
         var played: Set<Int> = []
         var misses = 0
+        var withoutContent = 0
     }
 
     private let tape: Tape
@@ -18,6 +19,9 @@ package final class TapeDeck: Sendable {
 
     /// How many requests were not on the tape.
     package var misses: Int { state.withLock { $0.misses } }
+
+    /// How many requests got no answer since the tape has theirs without its content.
+    package var withoutContent: Int { state.withLock { $0.withoutContent } }
 
     /// The recorded exchange that answers a request, which counts as played.
     func play(_ request: TapeRequest) -> ArchivedExchange? {
@@ -33,6 +37,8 @@ package final class TapeDeck: Sendable {
         noteMiss()
         return tape.miss(of: request)
     }
+
+    func noteWithoutContent() { state.withLock { $0.withoutContent += 1 } }
 
     func noteMiss() { state.withLock { $0.misses += 1 } }
 }

@@ -9,6 +9,10 @@ package struct TapeRecording: Sendable {
     package let exchanges: Int
     /// Connections that were not decrypted, so that nothing of them is on the tape.
     package let tunnels: Int
+    /// Exchanges whose response broke off, and is replayed so.
+    package let brokenOff: Int
+    /// Exchanges whose response is an error of lupin's own, and no server's.
+    package let ownAnswers: Int
 
     /// The length of a tape.
     package static let bytesMax = 128 << 20
@@ -36,12 +40,16 @@ package struct TapeRecording: Sendable {
         archive = draft.archive.finish()
         exchanges = draft.exchanges
         tunnels = draft.tunnels
+        brokenOff = draft.brokenOff
+        ownAnswers = draft.ownAnswers
     }
 
     private struct Draft {
         var archive: HTTPArchive
         var exchanges = 0
         var tunnels = 0
+        var brokenOff = 0
+        var ownAnswers = 0
         var problem: ArchiveProblem?
         private let bytesMax: Int
 
@@ -72,6 +80,8 @@ package struct TapeRecording: Sendable {
                 problem = Self.loss(in: bodies, of: entry.url)
                 archive.add(entry)
                 exchanges += 1
+                if entry.isBrokenOff { brokenOff += 1 }
+                if entry.isOwnAnswer { ownAnswers += 1 }
                 if archive.count > bytesMax {
                     problem = ArchiveProblem("it is longer than \(bytesMax >> 20) MiB")
                 }

@@ -20,8 +20,7 @@ struct RecordedEndTests {
         (.dnsError, "The name h could not be resolved. Check the spelling and the network."),
         (
             .destinationNotFound,
-            "There is no way to h: its name has no address, or a tape is played "
-                + "that does not have the request."
+            "A tape is played instead of h, and it has no usable answer to this."
         ),
         (
             .destinationUnavailable,

@@ -130,14 +130,70 @@ struct ReplayingTests {
             let client = try proxy.client()
             let missing = try client.get("http://a.test/x")
             #expect(missing.status == 502)
-            #expect(missing.bodyText.contains("without its content"))
-            #expect(deck.misses == 1)
+            #expect(missing.bodyText.hasPrefix("The tape has this response without its content."))
+            #expect(deck.withoutContent == 1 && deck.misses == 0)
             #expect(try client.get("http://a.test/y").status == 304)
             let cookies = try client.get("http://a.test/z")
             #expect(cookies.status == 200 && cookies.bodyText == "")
             let lines = client.stream.receivedText.split(separator: "\r\n")
             #expect(lines.contains("Set-Cookie: a=1") && lines.contains("Set-Cookie: b=2"))
         }
+    }
+
+    private static func ended(_ outcome: String, _ error: String, _ entry: String) -> String {
+        entry.dropLast() + #","_outcome":"\#(outcome)","_error":"\#(error)","_detail":"so it was"}"#
+    }
+
+    @Test(
+        arguments: [
+            ([("Content-Length", "10")], #"{"size":3,"text":"abc","_truncated":"end"}"#, "10"),
+            ([("Content-Length", "10")], #"{"size":0}"#, "10"),
+            ([], #"{"size":3,"text":"abc","_truncated":"end"}"#, nil),
+        ] as [([(String, String)], String, String?)]
+    )
+    func `a response that broke off breaks off again`(
+        fields: [(String, String)],
+        content: String,
+        length: String?
+    ) async throws {
+        let entry = Self.entry(url: "http://a.test/x", fields: fields, content: content)
+        let deck = try Self.deck(Self.ended("truncated", "http_response_incomplete", entry))
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
+            let client = try proxy.client()
+            try client.send("GET", "http://a.test/x")
+            let received = String(decoding: try client.stream.untilEnd().bytes, as: UTF8.self)
+            #expect(received.hasPrefix("HTTP/1.1 200 OK\r\n"))
+            #expect(received.contains("abc") == content.contains("abc"))
+            #expect(received.contains("Content-Length: 10\r\n") == (length != nil))
+            #expect(!received.contains("0\r\n\r\n") || length != nil)
+            let record = try proxy.record()
+            #expect(record["outcome"] == "truncated")
+            #expect(record["error.type"] == "http_response_incomplete")
+            #expect(record["error.detail"]?.hasSuffix("so it was") == true)
+        }
+    }
+
+    @Test func `an answer of lupin's own is one again`() async throws {
+        let fields = [
+            ("Proxy-Status", "lupin; error=connection_refused"), ("Lupin-Id", "0123abcd"),
+        ]
+        let content = #"{"text":"refused; lupin explain 0123abcd tells more"}"#
+        let url = "http://a.test/x"
+        let entry = Self.entry(url: url, status: 502, fields: fields, content: content)
+        let deck = try Self.deck(Self.ended("error", "connection_refused", entry))
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
+            let response = try proxy.client().get(url)
+            #expect(response.status == 502)
+            #expect(response["Proxy-Status"] == "lupin; error=connection_refused")
+            let id = try #require(response["Lupin-Id"])
+            #expect(id != "0123abcd")
+            #expect(response.bodyText == "refused; lupin explain \(id) tells more")
+            let record = try proxy.record()
+            #expect(record["outcome"] == "error")
+            #expect(record["error.type"] == "connection_refused")
+            #expect(record["error.detail"] == "so it was")
+        }
+        #expect(deck.misses == 0)
     }
 
     @Test func `a text is replayed in the character set of its type`() async throws {

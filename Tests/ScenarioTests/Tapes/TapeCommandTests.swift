@@ -53,6 +53,9 @@ struct TapeCommandTests {
                             + "3\r\none\r\n4\r\n two\r\n0\r\n\r\n"
                     )
                 case "/none": try connection.reply(204)
+                case "/broken":
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+                    return connection.close()
                 case "/old":
                     try connection.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n")
                 case "/coded":
@@ -122,6 +125,27 @@ struct TapeCommandTests {
         #expect(recorded.output.contains("one two 200 7 chunks\n"))
         #expect(recorded.output.contains(" 204 0 \n304 \"a\"\n"))
         #expect(recorded.output.contains("Content-Length: 77"))
+    }
+
+    @Test func `what is no whole answer of a server is told, and played as it was`() throws {
+        let studio = try Studio()
+        let port = try ReservedPort()
+        let script = """
+            curl -s \(studio.plain.url("/broken")); echo " $?"
+            curl -s -o /dev/null -w '%{http_code} %header{proxy-status}' \
+              http://127.0.0.1:\(port.number)/
+            """
+        let recorded = try studio.exec("--record", script)
+        #expect(recorded.output.hasPrefix("abc 18\n502 lupin; error=connection_refused"))
+        #expect(
+            remarks(recorded) == [
+                "lupin: 2 exchanges on the tape \(studio.tape)",
+                "lupin: warning: 1 response of the tape broke off, and will break off in a replay",
+                "lupin: warning: 1 answer on the tape is lupin's own error, and no server's",
+            ]
+        )
+        studio.stopOrigins()
+        #expect(try studio.exec("--replay", script).output == recorded.output)
     }
 
     @Test func `a program in Python gets the same too`() throws {
