@@ -135,7 +135,7 @@ struct SecureParentTests {
             let reason = try #require(response["Proxy-Status"])
             let words =
                 status == 407
-                ? "It answered them with 407."
+                ? "The parent proxy answered the user and password of the rules file with 407."
                 : "\(parent.authority) answered CONNECT with \(status)"
             #expect(reason.contains(words) && reason.contains(parent.authority))
             #expect(!response.bodyText.contains("secret"))

@@ -19,9 +19,10 @@ extension ErrorKind {
         case 407? where self == .proxyConfigurationError:
             return "\(parent.text) did not accept the user and password that stand in "
                 + "\(parent.key)."
-        case 407?:
-            return "\(parent.text) wants to know who asks: put user and password into "
-                + "the client's proxy setting, or into \(parent.key)."
+        case 407? where self == .httpRequestDenied && status == 502:
+            return "\(parent.text) wants to know who asks, and the client's user and password are "
+                + "for lupin: put others into \(parent.key)."
+        case 407?: return parent.challengeText
         case let answered?:
             return "\(parent.text) answered CONNECT with \(answered), so there is no tunnel to "
                 + "\(host). "

@@ -83,6 +83,7 @@ package struct ExchangeRecord: Sendable {
         var trust: TrustRecord?
         var bypass: BypassRecord?
         var flaws = ResponseFlaws()
+        var loginStep: String?
     }
 
     /// Whether the record may have rare data.
@@ -157,6 +158,13 @@ package struct ExchangeRecord: Sendable {
     package var flaws: ResponseFlaws {
         get { held?.flaws ?? ResponseFlaws() }
         set { if rare != nil || !newValue.isEmpty { change { $0.flaws = newValue } } }
+    }
+
+    /// The scheme of the client's login that goes on behind this response (``LoginStep``); nil if
+    /// it is no step of one.
+    package var loginStep: String? {
+        get { held?.loginStep }
+        set { if rare != nil || newValue != nil { change { $0.loginStep = newValue } } }
     }
 
     /// The fields of the request's and the response's head.

@@ -10,15 +10,24 @@ package final class FailedParent: Sendable, Equatable {
     package let rule: String?
     /// The status with which it refused the request or the tunnel; nil where it gave no response.
     package let status: UInt16?
+    /// What it said by a 407 to a client; nil for anything else.
+    package let challenge: ParentChallenge?
 
-    package init(place: String, rule: String? = nil, status: UInt16? = nil) {
+    package init(
+        place: String,
+        rule: String? = nil,
+        status: UInt16? = nil,
+        challenge: ParentChallenge? = nil
+    ) {
         self.place = place
         self.rule = rule
         self.status = status
+        self.challenge = challenge
     }
 
     package static func == (left: FailedParent, right: FailedParent) -> Bool {
-        (left.place, left.rule, left.status) == (right.place, right.rule, right.status)
+        (left.place, left.rule, left.status, left.challenge)
+            == (right.place, right.rule, right.status, right.challenge)
     }
 
     /// Why a parent proxy that offers `challenges` did not let in lupin with its own user and
@@ -27,16 +36,19 @@ package final class FailedParent: Sendable, Equatable {
         for challenges: [AuthenticationChallenge],
         wasRepeated: Bool
     ) -> String {
-        let known = challenges.contains { $0.isScheme("Basic") || $0.isScheme("Digest") }
-        if !known, !challenges.isEmpty {
-            let schemes = challenges.map(\.scheme).joined(separator: ", ")
-            return "It offers only \(schemes), by which lupin does not log in. "
-                + "A client may do so itself, where no user and password stand there."
+        let foreign = challenges.foreignSchemes
+        if !foreign.isEmpty {
+            return
+                "The parent proxy offers only \(foreign.joined(separator: ", ")), by which lupin "
+                + "does not log in. A client may do so itself, where the rules file has no user "
+                + "and password for that proxy."
         }
-        if !wasRepeated, challenges.contains(where: { $0.isScheme("Digest") }) {
-            return "It asks for Digest, and the body of the request was not kept: send it again."
+        if !wasRepeated, challenges.offers("Digest") {
+            return "The parent proxy asks for Digest, and the body of the request was not kept: "
+                + "send it again."
         }
-        return "It answered them with 407. Are they right?"
+        return "The parent proxy answered the user and password of the rules file with 407. "
+            + "Are they right?"
     }
 
     /// `the parent proxy 127.0.0.1:3128 (rule "corp")`.
@@ -47,4 +59,62 @@ package final class FailedParent: Sendable, Equatable {
 
     /// Where its user and password belong.
     var key: String { rule.map { "`proxy` of the rule \"\($0)\"" } ?? "`upstream.proxy`" }
+
+    /// What a 407 to the client means, and what helps.
+    var challengeText: String {
+        guard let challenge else {
+            return "\(text) wants to know who asks: put user and password into the client's proxy "
+                + "setting, or into \(key)."
+        }
+        let schemes = challenge.offers.joined(separator: ", ")
+        if let scheme = challenge.refused, let refused = challenge.refusedText {
+            let isOffered = challenge.offers.contains { $0.lowercased() == scheme.lowercased() }
+            return "\(text) did not accept the credentials that the client sent\(refused). "
+                + (schemes.isEmpty || isOffered
+                    ? "Are they right?"
+                    : "It offers only \(schemes), which the client has to speak.")
+        }
+        return "\(text) wants to know who asks, by \(schemes): lupin does not log in by that, so "
+            + "the client has to."
+    }
+}
+
+/// What a parent proxy demands of a client by a 407, where that is more than credentials.
+package struct ParentChallenge: Sendable, Equatable {
+    /// The scheme of the client's credentials that it refused; nil if the client sent none.
+    package let refused: String?
+    /// The schemes that it offers, where lupin logs in by none of them.
+    package let offers: [String]
+
+    /// A scheme that no table knows: its text may be part of a secret.
+    private static let unknown = "unknown"
+
+    /// nil where a client without credentials is asked for some that lupin could send as well.
+    package init?(refused: String?, offers: [String]) {
+        if refused == nil, offers.isEmpty { return nil }
+        self.refused = refused
+        self.offers = offers
+    }
+
+    /// Reads it from the `fields` of the 407 to a request with the `credentials` of the client.
+    package init?(to credentials: String?, in fields: FieldSection) {
+        let challenges = AuthenticationChallenge.challenges(in: fields, .proxyAuthenticate)
+        self.init(
+            refused: credentials.map { LoginStep.scheme(of: $0) ?? Self.unknown },
+            offers: challenges.foreignSchemes
+        )
+    }
+
+    /// ` (Basic)`, if the scheme is known; nil if nothing was refused.
+    package var refusedText: String? {
+        refused.map { $0 == Self.unknown ? "" : " (\($0))" }
+    }
+}
+
+extension [AuthenticationChallenge] {
+    /// Their schemes, where lupin logs in to a parent proxy by none of them.
+    fileprivate var foreignSchemes: [String] {
+        if offers("Basic") || offers("Digest") { return [] }
+        return map(\.scheme)
+    }
 }

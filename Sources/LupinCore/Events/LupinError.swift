@@ -76,11 +76,15 @@ public struct LupinError: Error, Sendable, Equatable {
 
     /// The same error as one of the parent proxy at `parent`, if it is upstream's.
     ///
-    /// `status` is that of its response, if it gave one.
-    package func blaming(_ parent: String?, status: UInt16? = nil) -> LupinError {
+    /// `status` is that of its response, if it gave one, and `challenge` what a 407 says besides.
+    package func blaming(
+        _ parent: String?,
+        status: UInt16? = nil,
+        challenge: ParentChallenge? = nil
+    ) -> LupinError {
         guard let parent, side == .upstream else { return self }
         var error = self
-        error.parent = FailedParent(place: parent, status: status)
+        error.parent = FailedParent(place: parent, status: status, challenge: challenge)
         return error
     }
 
@@ -88,7 +92,12 @@ public struct LupinError: Error, Sendable, Equatable {
     package func naming(parentRule rule: String?) -> LupinError {
         guard let parent, let rule else { return self }
         var error = self
-        error.parent = FailedParent(place: parent.place, rule: rule, status: parent.status)
+        error.parent = FailedParent(
+            place: parent.place,
+            rule: rule,
+            status: parent.status,
+            challenge: parent.challenge
+        )
         return error
     }
 

@@ -48,6 +48,7 @@ extension RecordFormat {
             place.open(.lenient, to: &output)
             output.append(redactor.list(of: record.flaws.all.map(\.word)))
         }
+        place.add(.loginStep, record.loginStep, redactor, to: &output)
     }
 
     private mutating func add(
@@ -91,6 +92,11 @@ extension RecordFormat {
         place.add(.errorParent, parent.place, redactor, to: &output)
         place.add(.errorParentRule, parent.rule, redactor, to: &output)
         if let status = parent.status { place.add(.errorParentStatus, UInt64(status), to: &output) }
+        guard let challenge = parent.challenge else { return }
+        place.add(.errorParentRefused, challenge.refused, redactor, to: &output)
+        guard !challenge.offers.isEmpty else { return }
+        place.open(.errorParentOffers, to: &output)
+        output.append(redactor.list(of: challenge.offers))
     }
 
     /// Appends how the exchange ended, when it has an error or was a tunnel.

@@ -24,9 +24,11 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case isValid, failedCondition, validationAction, validationNote
     case redirects
     case lenient
+    case loginStep
     case attempts
     case blocked, dns, tcp, tls, send, wait, receive, total
     case errorType, errorDetail, errorSide, errorParent, errorParentRule, errorParentStatus
+    case errorParentRefused, errorParentOffers
     case tunnelSent, tunnelReceived, closedBy
     case tunnelName, tunnelProtocols, tunnelECH
     case dropped
@@ -124,6 +126,11 @@ package enum RecordField: UInt8, CaseIterable, LineField {
                 "flaws of the response that were read over: "
                     + ResponseFlaw.allCases.map { "`\($0.word)`" }.joined(separator: ", ")
             )
+        case .loginStep:
+            .text(
+                "login",
+                "the scheme of a login to which this 401 or 407 is a step: the client goes on"
+            )
         case .attempts: .value("attempts", "one object each, see below")
         case .blocked: .value("timing.blocked", "ms in lupin: queue, pool, token, back-off")
         case .dns: .value("timing.dns", "ms for looking up the name")
@@ -141,6 +148,13 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .errorParentRule: .text("error.parent_rule", "the rule that names that parent proxy")
         case .errorParentStatus:
             .value("error.parent_status", "the status with which that parent proxy refused")
+        case .errorParentRefused:
+            .text(
+                "error.parent_refused",
+                "the scheme of the client's credentials that it refused, or `unknown`"
+            )
+        case .errorParentOffers:
+            .value("error.parent_offers", "the schemes that it offers, if lupin has none of them")
         case .tunnelSent: .value("tunnel.sent", "bytes from the client through the tunnel")
         case .tunnelReceived: .value("tunnel.received", "bytes to the client through it")
         case .closedBy: .text("tunnel.closed_by", "`client`, `upstream` or `proxy`")

@@ -32,6 +32,8 @@ package struct RecordSummary: Sendable, Equatable {
     package var tokenAction = ""
     /// The condition of `validate:` that does not hold.
     package var failedCondition = ""
+    /// The scheme of the client's login that goes on behind the response.
+    package var loginStep = ""
     /// The number of redirects that were followed.
     package var redirects = 0
     package var attempts = 0
@@ -68,6 +70,7 @@ package struct RecordSummary: Sendable, Equatable {
             tokenAction = authentication.action.rawValue
         }
         failedCondition = redactor.cleaned(record.validation?.condition ?? "")
+        loginStep = redactor.cleaned(record.loginStep ?? "")
         redirects = record.redirects.count
         attempts = record.attempts.count
         self.dropped = UInt64(max(0, dropped))
@@ -168,6 +171,7 @@ package struct SummaryText: Sendable {
         if !summary.failedCondition.isEmpty {
             parts.append("validate: \(summary.failedCondition)")
         }
+        if !summary.loginStep.isEmpty { parts.append("a step of the login (\(summary.loginStep))") }
         let isBad = summary.outcome != "ok"
         if isBad {
             parts.append(summary.outcome)

@@ -29,6 +29,7 @@ extension RecordSummary {
         token = json[field: .token]?.string ?? ""
         tokenAction = json[field: .tokenAction]?.string ?? ""
         failedCondition = json[field: .failedCondition]?.string ?? ""
+        loginStep = json[field: .loginStep]?.string ?? ""
         redirects = json[field: .redirects]?.list?.count ?? 0
         attempts = json[field: .attempts]?.list?.count ?? 0
         dropped = json[field: .dropped]?.count ?? 0

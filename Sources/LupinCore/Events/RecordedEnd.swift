@@ -24,6 +24,7 @@ package struct RecordedEnd: Sendable {
         let attempts = record[field: .attempts]?.list ?? []
         for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
         lines += lenience
+        lines += login
         if let answer { lines.append("lupin itself answered: \(answer)") }
         lines += token
         lines += standIns
@@ -91,6 +92,11 @@ package struct RecordedEnd: Sendable {
             "the response has \(flaws.map(\.text).joined(separator: ", and ")): it was read "
                 + "nevertheless, not stored, and its connection closed (upstream.strict refuses it)"
         ]
+    }
+
+    private var login: [String] {
+        guard let scheme = record[field: .loginStep]?.string else { return [] }
+        return ["a step of the client's login (\(scheme)), which its next request goes on with"]
     }
 
     private var redirection: [String] {
@@ -192,7 +198,11 @@ package struct RecordedEnd: Sendable {
         return FailedParent(
             place: place,
             rule: record[field: .errorParentRule]?.string,
-            status: record[field: .errorParentStatus]?.count.flatMap { UInt16(exactly: $0) }
+            status: record[field: .errorParentStatus]?.count.flatMap { UInt16(exactly: $0) },
+            challenge: ParentChallenge(
+                refused: record[field: .errorParentRefused]?.string,
+                offers: record[field: .errorParentOffers]?.list?.compactMap(\.string) ?? []
+            )
         )
     }
 

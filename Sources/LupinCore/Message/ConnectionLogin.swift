@@ -28,6 +28,38 @@ package enum ConnectionLogin: CaseIterable, Sendable {
     }
 }
 
+/// A 401 or a 407 that is no refusal: the server goes on with a login that the client has begun.
+package enum LoginStep {
+    /// The scheme of a login that goes on; nil if none does.
+    ///
+    /// The server answers a message of the client's by the next one (RFC 4559 §4), or its Digest by
+    /// a new nonce (RFC 7616 §3.3).
+    package static func scheme(
+        after credentials: String?,
+        by challenges: [AuthenticationChallenge]
+    ) -> String? {
+        guard let credentials, let scheme = scheme(of: credentials) else { return nil }
+        let isOfConnection = ConnectionLogin(credentials: credentials.utf8Span.span) != nil
+        let goesOn = challenges.contains { challenge in
+            guard challenge.isScheme(scheme) else { return false }
+            if isOfConnection { return challenge.token68?.isEmpty == false }
+            return scheme == "Digest" && challenge["stale"]?.lowercased() == "true"
+        }
+        return goesOn ? scheme : nil
+    }
+
+    /// The scheme of credentials, as the registry spells it; nil for one that is not known, whose
+    /// text may be part of a secret.
+    package static func scheme(of credentials: String) -> String? {
+        let word = credentials.prefix { $0 != " " && $0 != "\t" }.lowercased()
+        return schemes.first { $0.lowercased() == word }
+    }
+
+    private static let schemes = [
+        "Basic", "Digest", "Bearer", "NTLM", "Negotiate", "Kerberos", "Nego2",
+    ]
+}
+
 extension RequestHead {
     /// Whether a field that is sent logs in to the connection: to the origin, or to a parent proxy.
     package var logsInToConnection: Bool {

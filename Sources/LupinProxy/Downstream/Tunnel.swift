@@ -114,8 +114,11 @@ extension Exchange {
                 guard tellsClient else {
                     throw .refusal(by: parent, of: origin, status: status)
                 }
-                record.error = .refusal(by: parent, of: origin, status: status)
-                    .naming(parentRule: plan?.proxyRule)
+                // A 407 is noted when it is delivered: it may be a step of a login.
+                if status != 407 {
+                    record.error = .refusal(by: parent, of: origin, status: status)
+                        .naming(parentRule: plan?.proxyRule)
+                }
                 // The parent's own response, such as its 407, is the most precise.
                 try await deliver(obtained)
                 return false

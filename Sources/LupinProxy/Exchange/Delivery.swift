@@ -66,7 +66,7 @@ extension Exchange {
     ) throws(LupinError) -> any BodySink {
         var head = head
         if let capture, !attempts.isEmpty { capture.received = head }
-        if head.status == 407 { noteChallenge() }
+        if head.status == 407 || head.status == 401 { noteChallenge(head) }
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && isChallenged,
@@ -272,16 +272,35 @@ extension Exchange {
         return upload.state == .finished
     }
 
-    /// Notes that a parent proxy has refused the request, which the origin has not seen.
-    private func noteChallenge() {
-        guard let hop = (upstream as? UpstreamHTTP1)?.hop, hop.parent != nil else { return }
+    /// Notes that a parent proxy has refused the request, which the origin has not seen; or that
+    /// it, or an origin, goes on with the client's login.
+    private func noteChallenge(_ head: borrowing ResponseHead) {
+        let isOrigins = head.status == 401
+        let hop = (upstream as? UpstreamHTTP1)?.hop
+        guard isOrigins || hop?.parent != nil else { return }
+        let credentials = request.fields.value(
+            of: isOrigins ? .authorization : .proxyAuthorization
+        )
+        record.loginStep = LoginStep.scheme(
+            after: credentials,
+            by: AuthenticationChallenge.challenges(
+                in: head.fields,
+                isOrigins ? .wwwAuthenticate : .proxyAuthenticate
+            )
+        )
+        guard !isOrigins, record.loginStep == nil, let hop else { return }
+        let challenge = ParentChallenge(to: credentials, in: head.fields)
+        let said =
+            challenge?.refusedText.map { "did not accept the client's credentials\($0)" }
+            ?? "wants to know who asks"
         record.error = LupinError(
             .httpRequestDenied,
-            detail: "The parent proxy \(hop.text) wants to know who asks.",
+            detail: "The parent proxy \(hop.text) \(said).",
             side: .upstream,
             retry: .never,
             status: 407
-        ).blaming(hop.text, status: 407).naming(parentRule: plan?.proxyRule)
+        ).blaming(hop.text, status: 407, challenge: challenge)
+            .naming(parentRule: plan?.proxyRule)
     }
 
     /// Whether the client gets the parent's challenge.

@@ -366,7 +366,8 @@ struct OriginConnector {
                 throw .refusal(
                     by: parent,
                     of: origin,
-                    status: response.head.status
+                    status: response.head.status,
+                    challenge: ParentChallenge(to: parent.login, in: response.head.fields)
                 )
             }
             let interruptions = interruptions()
@@ -410,7 +411,12 @@ extension Exchange {
 
 extension LupinError {
     /// A parent proxy answered a CONNECT with something else than a tunnel.
-    static func refusal(by parent: ParentHop, of origin: Origin, status: UInt16) -> LupinError {
+    static func refusal(
+        by parent: ParentHop,
+        of origin: Origin,
+        status: UInt16,
+        challenge: ParentChallenge? = nil
+    ) -> LupinError {
         LupinError(
             .destinationUnavailable,
             host: origin.hostAndPort,
@@ -418,7 +424,7 @@ extension LupinError {
             // A retry would get the same refusal, and could lock the account.
             retry: status < 500 ? .never : nil,
             status: 502
-        ).blaming(parent.text, status: status)
+        ).blaming(parent.text, status: status, challenge: status == 407 ? challenge : nil)
     }
 
     /// A parent proxy did not answer a CONNECT, and so no request was sent.

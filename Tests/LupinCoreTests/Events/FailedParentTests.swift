@@ -112,19 +112,87 @@ struct FailedParentTests {
         #expect(error.sentence.hasPrefix("The parent proxy p.test:3128 wants to know who asks"))
     }
 
+    /// What a parent says by a 407 to a client, and what the client is told.
+    private static let challenges: [(credentials: String?, challenge: String, said: String)] = [
+        (
+            nil, "Basic realm=\"x\"",
+            "wants to know who asks: put user and password into the client's proxy setting, or "
+                + "into `proxy` of the rule \"corp\"."
+        ),
+        (
+            nil, "Negotiate, NTLM",
+            "wants to know who asks, by Negotiate, NTLM: lupin does not log in by that, so the "
+                + "client has to."
+        ),
+        (
+            "basic dTpw", "Basic realm=\"x\"",
+            "did not accept the credentials that the client sent (Basic). Are they right?"
+        ),
+        (
+            "Basic dTpw", "NTLM",
+            "did not accept the credentials that the client sent (Basic). It offers only NTLM, "
+                + "which the client has to speak."
+        ),
+        (
+            "NTLM three", "NTLM",
+            "did not accept the credentials that the client sent (NTLM). Are they right?"
+        ),
+        (
+            "cGxhbnRlZA==", "Basic realm=\"x\"",
+            "did not accept the credentials that the client sent. Are they right?"
+        ),
+        ("", "", "did not accept the credentials that the client sent. Are they right?"),
+    ]
+
+    @Test(arguments: challenges.indices)
+    func `it refuses what a client sent, or asks for some`(row: Int) throws {
+        let (credentials, challenge, said) = Self.challenges[row]
+        var fields = FieldSection()
+        fields.add(name: "Proxy-Authenticate", value: challenge)
+        let error = LupinError(.httpRequestDenied, host: "h", side: .upstream, status: 407)
+            .blaming(
+                "p.test:3128",
+                status: 407,
+                challenge: ParentChallenge(to: credentials, in: fields)
+            ).naming(parentRule: "corp")
+        let sentence = "The parent proxy p.test:3128 (rule \"corp\") \(said)"
+        #expect(error.sentence == sentence)
+        var record = makeFullRecord()
+        record.origin = Host("h").map { Origin(scheme: .http, host: $0, port: 80) }
+        record.outcome = .error
+        record.response = ResponseHead(status: 407)
+        record.error = error
+        let text = jsonLine(of: record, redactor: makeRedactor())
+        let line = try #require(parseJSON(text))
+        #expect(RecordedEnd(line).lines.contains("why: \(sentence)"))
+        #expect(!error.sentence.contains("cGxhbnRlZA"))
+    }
+
+    @Test func `a client whose password is for lupin can't log in to the parent`() {
+        let error = LupinError(.httpRequestDenied, host: "h", side: .upstream, status: 502)
+            .blaming("p.test:3128", status: 407)
+        #expect(error.sentence.hasSuffix("are for lupin: put others into `upstream.proxy`."))
+    }
+
+    private static let wrong =
+        "The parent proxy answered the user and password of the rules file with 407. "
+        + "Are they right?"
+
     @Test(arguments: [
-        ("Basic realm=\"x\"", true, "It answered them with 407. Are they right?"),
-        ("", true, "It answered them with 407. Are they right?"),
-        ("NTLM, Basic realm=\"x\"", false, "It answered them with 407. Are they right?"),
-        ("Digest realm=\"x\", nonce=\"n\"", true, "It answered them with 407. Are they right?"),
+        ("Basic realm=\"x\"", true, wrong),
+        ("", true, wrong),
+        ("NTLM, Basic realm=\"x\"", false, wrong),
+        ("Digest realm=\"x\", nonce=\"n\"", true, wrong),
         (
             "Digest realm=\"x\", nonce=\"n\"", false,
-            "It asks for Digest, and the body of the request was not kept: send it again."
+            "The parent proxy asks for Digest, and the body of the request was not kept: "
+                + "send it again."
         ),
         (
             "Negotiate, NTLM", true,
-            "It offers only Negotiate, NTLM, by which lupin does not log in. "
-                + "A client may do so itself, where no user and password stand there."
+            "The parent proxy offers only Negotiate, NTLM, by which lupin does not log in. "
+                + "A client may do so itself, where the rules file has no user and password for "
+                + "that proxy."
         ),
     ])
     func `why a parent did not let lupin in`(field: String, wasRepeated: Bool, reason: String) {

@@ -82,7 +82,12 @@ struct RecordFieldTests {
         record.bypass = BypassRecord(sinceMicroseconds: 1, untilMicroseconds: 2, cause: "x")
         record.redirects = [RedirectRecord(status: 302, location: "http://a.example/")]
         record.error = LupinError(.destinationUnavailable, detail: "connect")
-            .blaming("p.test:3128", status: 403).naming(parentRule: "corp")
+            .blaming(
+                "p.test:3128",
+                status: 407,
+                challenge: ParentChallenge(refused: "Basic", offers: ["NTLM"])
+            ).naming(parentRule: "corp")
+        record.loginStep = "NTLM"
         record.flaws = ResponseFlaws([.lineFeed])
         record.tunnel = TunnelRecord()
         record.tunnel?.closedBy = .client

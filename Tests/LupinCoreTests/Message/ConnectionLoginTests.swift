@@ -28,4 +28,23 @@ struct ConnectionLoginTests {
         HopByHop.dropProxyAuthorization(&head.fields)
         #expect(head.logsInToConnection == (name == "Authorization"))
     }
+
+    @Test(
+        arguments: [
+            ("NTLM one", "NTLM two", "NTLM"), ("ntlm one", "nTLM two", "NTLM"),
+            ("Negotiate a", "Basic realm=x, Negotiate b==", "Negotiate"),
+            ("NTLM three", "NTLM", nil), ("NTLM one", "Negotiate two", nil),
+            (nil, "NTLM two", nil), ("Basic dTpw", "Basic two", nil),
+            ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\", stale=true", "Digest"),
+            ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\"", nil),
+        ] as [(String?, String, String?)]
+    )
+    func `a login goes on where the server answers by its next message`(
+        credentials: String?,
+        challenge: String,
+        scheme: String?
+    ) {
+        let challenges = AuthenticationChallenge.challenges(in: challenge)
+        #expect(LoginStep.scheme(after: credentials, by: challenges) == scheme)
+    }
 }
