@@ -81,4 +81,20 @@ struct ParentChallengeTests {
             #expect(record["login"] == "NTLM")
         }
     }
+
+    @Test func `where the parent closes the connection, the client logs in to the next one`()
+        async throws
+    {
+        try await Self.run { proxy, parent in
+            let client = try proxy.client()
+            try Self.ask(client, "GET", "NTLM three")
+            let link = try parent.accept()
+            try link.request()
+            try link.reply(302, "Location: http://other.test/", "Connection: close")
+            let response = try client.response()
+            #expect(response.status == 302)
+            #expect(response["Connection"] == "close")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
 }

@@ -80,7 +80,9 @@ extension Exchange {
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
             // A response may precede the end of the request: the client may never send the rest.
             closes: resources.isDraining || !isUploadDone
-                || enclosure?.passage?.endsBehindResponse(of: upstream) == true,
+                || enclosure?.passage?.endsBehindResponse(of: upstream) == true
+                // The client takes its login for that of its own connection.
+                || (upstream?.isForOneClient == true && upstream?.isReading == false),
             isLoginUnderWay: head.status == 407 && upstream?.isForOneClient == true
         )
         if let status = caching?.field {
