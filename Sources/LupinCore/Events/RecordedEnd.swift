@@ -55,6 +55,10 @@ package struct RecordedEnd: Sendable {
         let what: String
         switch record[field: .outcome]?.string {
         case "ok" where record[field: .tunnelReceived] != nil: what = tunnel
+        case "ok" where record[field: .method]?.string == "CONNECT" && answer ?? 200 >= 300:
+            let isStep = record[field: .loginStep] != nil
+            what =
+                isStep ? "no tunnel yet" : "no tunnel\(answer.map { ": refused with \($0)" } ?? "")"
         case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
         case "error" where parent?.status != nil && parent?.status.map(UInt64.init) == answer:
             what = "refused by the parent proxy\(answer.map { " with \($0)" } ?? "")"

@@ -278,6 +278,28 @@ struct RecordedEndTests {
         #expect(refused.last == "  It asks for evil.test.")
     }
 
+    @Test(
+        arguments: [
+            (403, nil, "no tunnel: refused with 403 after 743ms"),
+            (407, "NTLM", "no tunnel yet after 743ms"),
+        ] as [(UInt16, String?, String)]
+    )
+    func `a CONNECT that got no tunnel delivered nothing`(
+        status: UInt16,
+        step: String?,
+        first: String
+    ) throws {
+        let lines = try lines {
+            $0.request?.method = .connect
+            $0.response = ResponseHead(status: status)
+            $0.loginStep = step
+        }
+        #expect(lines.first == first)
+        #expect(
+            lines.contains { $0.hasPrefix("a step of the client's login (NTLM)") } == (step != nil)
+        )
+    }
+
     @Test func `a client that left is told as such, not as a wrong request`() throws {
         let left = try lines { record in
             record.outcome = .aborted
