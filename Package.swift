@@ -124,7 +124,7 @@ let package = Package(
         ),
         .target(
             name: "LupinRedis",
-            dependencies: ["LupinCore", "CHiredis"],
+            dependencies: ["LupinCore"],
             swiftSettings: strict
         ),
         .target(
@@ -145,11 +145,6 @@ let package = Package(
             name: "CBrotli",
             pkgConfig: "libbrotlidec",
             providers: [.apt(["libbrotli-dev"])]
-        ),
-        .systemLibrary(
-            name: "CHiredis",
-            pkgConfig: "hiredis",
-            providers: [.apt(["libhiredis-dev"])]
         ),
         .systemLibrary(
             name: "CSQLite",
@@ -245,6 +240,7 @@ let package = Package(
             name: "LupinFuzz",
             dependencies: [
                 "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
+                "LupinRedis",
             ],
             path: "Tests/Fuzz/Readers",
             swiftSettings: strict

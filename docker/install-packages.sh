@@ -8,8 +8,8 @@
 # This is the one list: the README, .ci/run and docker/Dockerfile all use it.
 set -eu
 
-build='ca-certificates git libbrotli-dev libcrypt-dev libhiredis-dev libnghttp2-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev pkg-config redis-tools zlib1g-dev'
-runtime='ca-certificates libbrotli1 libcrypt1 libhiredis0.14 libnghttp2-14 libsqlite3-0 libssl3 libyaml-0-2 libzstd1 zlib1g'
+build='ca-certificates git libbrotli-dev libcrypt-dev libnghttp2-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev pkg-config redis-tools zlib1g-dev'
+runtime='ca-certificates libbrotli1 libcrypt1 libnghttp2-14 libsqlite3-0 libssl3 libyaml-0-2 libzstd1 zlib1g'
 
 wanted=$build
 list=no

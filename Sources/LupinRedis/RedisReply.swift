@@ -21,11 +21,10 @@ package enum RedisReply: Sendable, Equatable {
 
 /// Why the bytes of a server are no replies.
 package enum RedisProblem: Error, Equatable, Sendable {
-    /// They don't follow RESP2; the text is the library's.
+    /// They don't follow RESP2; the text has nothing of theirs.
     case malformed(String)
     /// A reply is longer than what may be held.
     case tooLong
-    case memory
     /// The server doesn't let us in; the text is its own.
     case refused(String)
 
@@ -34,7 +33,6 @@ package enum RedisProblem: Error, Equatable, Sendable {
         switch self {
         case .malformed(let text): "it said what is no reply: \(text)"
         case .tooLong: "its reply is too long"
-        case .memory: "no memory is left"
         // What follows the first word may repeat the password.
         case .refused(let text): "it refused the login: \(text.prefix { $0 != " " }.prefix(40))"
         }

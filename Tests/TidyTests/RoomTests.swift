@@ -5,7 +5,6 @@ import Testing
 /// The rooms with a foreign library, and so with `unsafe`.
 private let unsafeRooms: Set<String> = [
     "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-    "LupinRedis",
 ]
 
 /// `unsafe` outside its rooms, or without the invariant it rests on; promises made to the compiler.

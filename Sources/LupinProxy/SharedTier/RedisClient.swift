@@ -43,6 +43,7 @@ final class RedisClient {
     ///   - key: The key.
     ///   - slot: The slot to wake with `.answered`; nil where nobody waits.
     /// - Returns: The question; nil where the key's node is left alone for now.
+    @discardableResult
     func ask(
         _ commands: RedisCommands,
         about key: [UInt8],
@@ -60,10 +61,6 @@ final class RedisClient {
         let question = RedisQuestion(commands, key: key, slot: slot, until: deadline)
         send(question, to: target)
         return question
-    }
-
-    func ask(_ command: RedisCommand, about key: [UInt8]) {
-        _ = ask(RedisCommands(command), about: key)
     }
 
     /// An open connection to a key's node; nil where there is none, or the node is left alone.
@@ -113,10 +110,13 @@ final class RedisClient {
         let url = String(key.url)
         tier.dropping.note(url, nowUs: resources.wallNow)
         let keys = tier.keys(of: CacheKey(stored: "\(url)\n"))
-        ask(RedisCommand("DEL", [keys.entry]), about: keys.entry)
+        ask(RedisCommands("DEL", [.bytes(keys.entry)]), about: keys.entry)
         guard let message = tier.dropping.message(url) else { return }
         // No key: every node of a cluster passes it on to all.
-        let publication = RedisCommand("PUBLISH", [tier.dropping.channel, message])
+        let publication = RedisCommands(
+            "PUBLISH",
+            [.bytes(tier.dropping.channel), .bytes(message)]
+        )
         send(RedisQuestion(publication), to: anyNode)
     }
 
@@ -142,7 +142,7 @@ final class RedisClient {
             whenClosed: { [weak self] _, _ in self?.listenAgain() }
         )
         listening = connection
-        connection.ask(RedisQuestion(RedisCommand("SUBSCRIBE", [tier.dropping.channel])))
+        connection.ask(RedisQuestion(RedisCommands("SUBSCRIBE", [.bytes(tier.dropping.channel)])))
     }
 
     private func listenAgain() {
@@ -265,7 +265,7 @@ final class RedisClient {
         let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
         guard let node = known.first(where: isUsable) else { return }
         learntAt = now
-        let question = RedisQuestion(RedisCommand("CLUSTER", [Array("SLOTS".utf8)])) {
+        let question = RedisQuestion(RedisCommands("CLUSTER", ["SLOTS"])) {
             [weak self] in self?.learn(from: $0, at: node)
         }
         send(question, to: node)
@@ -283,7 +283,7 @@ final class RedisClient {
         // By a new connection: the old one may lead nowhere, and nobody would tell.
         if target == tier.home { home = nil }
         connections.removeValue(forKey: target)?.close()
-        send(RedisQuestion(RedisCommand("PING", [])), to: target)
+        send(RedisQuestion(RedisCommands("PING")), to: target)
         learn(besides: target)
     }
 }

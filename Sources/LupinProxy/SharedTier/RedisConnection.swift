@@ -37,8 +37,6 @@ final class RedisConnection {
 
     /// What may wait to be sent to a server that takes nothing.
     private static let unsentMax = 8 << 20
-    /// What the reader gets at a time.
-    private static let feedBytes = 4096
     /// How long it is kept without use.
     private static let idleTime = Duration.seconds(60)
 
@@ -71,16 +69,11 @@ final class RedisConnection {
         guard !isClosed, unsentCount < Self.unsentMax else { return question.fail() }
         (question.asked, question.askedAt) = (target, slot.loop.now)
         question.isAsking = isAsking
-        do throws(RedisProblem) {
-            if isAsking {
-                // It counts for the next command alone.
-                let prefix = RedisCommand("ASKING", [])
-                try question.commands.append(to: &unsent, eachBehind: prefix)
-            } else {
-                try question.commands.append(to: &unsent)
-            }
-        } catch {
-            return question.fail()
+        if isAsking {
+            // It counts for the next command alone.
+            question.commands.append(to: &unsent, eachBehind: RedisCommands("ASKING"))
+        } else {
+            question.commands.append(to: &unsent)
         }
         waiting.append(question)
         // Until the connection is made, the task waits for that.
@@ -124,7 +117,7 @@ final class RedisConnection {
         do throws(RedisFailure) {
             let channel = try await connect()
             defer { channel.close() }
-            try greet()
+            greet()
             state = .open(channel)
             // What it takes to connect says nothing of how quickly it answers.
             for question in waiting { question.askedAt = slot.loop.now }
@@ -176,36 +169,24 @@ final class RedisConnection {
     }
 
     /// Says who lupin is, and which database it wants.
-    private func greet() throws(RedisFailure) {
-        var commands: RedisCommands?
+    private func greet() {
+        var commands = RedisCommands()
         if let password = server.password {
-            let user = server.user.map { [Array($0.utf8)] } ?? []
-            commands = RedisCommands(RedisCommand("AUTH", user + [Array(password.utf8)]))
+            let user = server.user.map { [RedisArgument.text($0)] } ?? []
+            commands.add("AUTH", user + [.text(password)])
         }
-        if server.database != 0 {
-            let select = RedisCommand("SELECT", [Array(String(server.database).utf8)])
-            commands = commands.map { $0 + select } ?? RedisCommands(select)
-        }
-        guard let commands else { return }
+        if server.database != 0 { commands.add("SELECT", [.text(String(server.database))]) }
+        if commands.isEmpty { return }
         let greeting = RedisQuestion(commands, key: nil)
         self.greeting = greeting
         waiting.insert(greeting, at: 0)
         var bytes: [UInt8] = []
-        do throws(RedisProblem) {
-            try commands.append(to: &bytes)
-            unsent = bytes + unsent
-        } catch {
-            throw RedisFailure(reason: "no memory")
-        }
+        commands.append(to: &bytes)
+        unsent = bytes + unsent
     }
 
     private func read(_ channel: Channel) async throws(RedisFailure) {
-        var reader: ReplyReader
-        do throws(RedisProblem) {
-            reader = try ReplyReader(bytesMax: replyBytesMax)
-        } catch {
-            throw RedisFailure(reason: "no memory")
-        }
+        var reader = ReplyReader(bytesMax: replyBytesMax)
         while true {
             guard try receive(channel, &reader) else {
                 // A server may close what is idle.
@@ -223,7 +204,7 @@ final class RedisConnection {
             } else if waiting.count > answered {
                 throw RedisFailure(reason: "it is silent")
             } else {
-                ask(RedisQuestion(RedisCommand("PING", [])))
+                ask(RedisQuestion(RedisCommands("PING")))
             }
         }
     }
@@ -258,13 +239,12 @@ final class RedisConnection {
             }
             do throws(RedisProblem) {
                 let input = channel.input
-                // The reader moves what it has not read yet with every reply or so, so it never
-                // has much.
                 while !input.isEmpty {
-                    let piece = min(input.count, Self.feedBytes)
-                    try reader.feed(input.bytes.extracting(0..<piece))
-                    input.discard(piece)
-                    while let reply = try reader.next() { try take(reply) }
+                    var count = 0
+                    let reply = try reader.next(in: input.bytes, at: &count)
+                    // Whoever takes the reply must not find it here again.
+                    input.discard(count)
+                    if let reply { try take(reply) }
                 }
             } catch {
                 throw RedisFailure(reason: error.sentence)

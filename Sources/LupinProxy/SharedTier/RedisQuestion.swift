@@ -56,8 +56,8 @@ final class RedisQuestion {
     }
 
     /// A command about the server.
-    convenience init(_ command: RedisCommand, whenOver: ((RedisQuestion) -> Void)? = nil) {
-        self.init(RedisCommands(command), key: nil, whenOver: whenOver)
+    convenience init(_ command: RedisCommands, whenOver: ((RedisQuestion) -> Void)? = nil) {
+        self.init(command, key: nil, whenOver: whenOver)
     }
 
     /// Has `asker` wait, and a task from `patience` on.

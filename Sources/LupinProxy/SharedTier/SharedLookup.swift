@@ -176,15 +176,15 @@ extension Exchange {
         guard let keys = use.shared?.keys else { return false }
         let settings = client.tier.settings
         let deadline = min(slot.loop.deadline(in: settings.collapseWait), totalDeadline)
-        let claim = RedisCommand(
+        var commands = RedisCommands(
             "SET",
             [
-                keys.lease, Self.claimed, Array("NX".utf8), Array("PX".utf8),
-                Array(String(settings.lease.milliseconds).utf8),
+                .bytes(keys.lease), .bytes(Self.claimed), "NX", "PX",
+                .number(settings.lease.milliseconds),
             ]
         )
-        let look = client.tier.look(keys.entry) + RedisCommand("GET", [keys.lease])
-        let commands = RedisCommands(claim) + look
+        commands += client.tier.look(keys.entry)
+        commands.add("GET", [.bytes(keys.lease)])
         var pause = Self.firstPause
         while true {
             guard let replies = try await ask(commands, about: keys.lease, client),
@@ -220,26 +220,22 @@ extension Exchange {
 
     /// What a lease says: somebody fetches, or nobody need wait since the response is not shared.
     private static let claimed = Array("f".utf8)
-    private static let unshared = Array("n".utf8)
+    private static let unshared: RedisArgument = "n"
     private static let firstPause = Duration.milliseconds(5)
     private static let pauseMax = Duration.milliseconds(50)
     /// How long others are told that a URL's responses are not shared, in ms.
-    private static let unsharedTime = "120000"
+    private static let unsharedTime: RedisArgument = "120000"
 
     /// Gives the lease back, if there is one; `isAlone` means that no response can be shared.
     func endLease(_ use: CacheUse, isAlone: Bool) {
         guard let shared = use.shared, shared.hasLease, let client = resources.redis else { return }
         use.shared?.hasLease = false
+        let lease = shared.keys.lease
         let command =
             isAlone
-            ? RedisCommand(
-                "SET",
-                [
-                    shared.keys.lease, Self.unshared, Array("PX".utf8),
-                    Array(Self.unsharedTime.utf8),
-                ]
-            ) : RedisCommand("DEL", [shared.keys.lease])
-        client.ask(command, about: shared.keys.lease)
+            ? RedisCommands("SET", [.bytes(lease), Self.unshared, "PX", Self.unsharedTime])
+            : RedisCommands("DEL", [.bytes(lease)])
+        client.ask(command, about: lease)
     }
 
     // MARK: Storing
@@ -256,7 +252,7 @@ extension Exchange {
     /// Drops what the other machines have: the origin has said something newer.
     func unshare(_ use: CacheUse) {
         guard let client = sharedTier(for: use), let entry = use.shared?.keys.entry else { return }
-        client.ask(RedisCommand("DEL", [entry]), about: entry)
+        client.ask(RedisCommands("DEL", [.bytes(entry)]), about: entry)
     }
 
     private func isShared(
@@ -282,7 +278,7 @@ extension Exchange {
             writtenAtUs: now,
             lifetimeMs: lifetime
         )
-        var list: RedisCommand?
+        var commands = RedisCommands()
         var key = keys.entry
         if !facts.vary.names.isEmpty {
             var variants = use.shared?.variants ?? ([], [])
@@ -292,26 +288,22 @@ extension Exchange {
             var entry = response
             entry.content = .variants(names: variants.names, series: variants.series)
             // A known series that was dropped meanwhile must not come back, with its old variants.
-            list = set(keys.entry, entry, tier, onlyIfThere: isKnown)
+            commands.add("SET", setting(keys.entry, entry, tier) + (isKnown ? ["XX"] : []))
             key = tier.key(of: facts.vary, variants.series, keys)
         }
-        let command = set(key, response, tier)
-        let commands = list.map { RedisCommands($0) + command } ?? RedisCommands(command)
+        commands.add("SET", setting(key, response, tier))
         guard client.ask(commands, about: keys.entry) != nil else { return false }
         tier.count { $0.stored += 1 }
         return true
     }
 
-    private func set(
+    /// The arguments of a SET.
+    private func setting(
         _ key: [UInt8],
         _ entry: SharedEntry,
-        _ tier: SharedTier,
-        onlyIfThere: Bool = false
-    ) -> RedisCommand {
-        let words = [
-            key, entry.encoded(under: key, tier.signature), Array("PX".utf8),
-            Array(String(entry.lifetimeMs).utf8),
-        ]
-        return RedisCommand("SET", onlyIfThere ? words + [Array("XX".utf8)] : words)
+        _ tier: SharedTier
+    ) -> [RedisArgument] {
+        let value = entry.encoded(under: key, tier.signature)
+        return [.bytes(key), .bytes(value), "PX", .number(entry.lifetimeMs)]
     }
 }

@@ -29,7 +29,8 @@ final class SharedTier: Sendable {
     let health = NodeHealth()
     private let names: KeyedDigest
     private let signatures: KeyedDigest
-    private let looking: KeyedCommands
+    /// The place of the last byte that is asked for.
+    private let lastByte: RedisArgument
     let dropping: SharedDropping
     private let tokens: SealingKey?
     private let tallied = Mutex(SharedTierCounts())
@@ -47,11 +48,7 @@ final class SharedTier: Sendable {
         // Each purpose has a key of its own.
         names = KeyedDigest(key: team.sha256("lupin shared name".utf8Span.span))
         signatures = KeyedDigest(key: team.sha256("lupin shared signature".utf8Span.span))
-        let lastByte = Self.replyBytesMax(settings) - 4096
-        looking = KeyedCommands(
-            keyBytes: Self.stemBytes + 1,
-            [.init("GETRANGE", [[0x30], Array(String(lastByte).utf8)]), .init("PTTL")]
-        )
+        lastByte = .text(String(Self.replyBytesMax(settings) - 4096))
         tokens = SealingKey(team.sha256("lupin shared tokens".utf8Span.span))
         dropping = SharedDropping(
             name: team.sha256("lupin shared channel".utf8Span.span),
@@ -107,7 +104,11 @@ final class SharedTier: Sendable {
     ///
     /// Of a value that is longer than what this machine takes only a part comes, whose signature is
     /// wrong.
-    func look(_ key: [UInt8]) -> RedisCommands { looking.about(key) }
+    func look(_ key: [UInt8]) -> RedisCommands {
+        var commands = RedisCommands("GETRANGE", [.bytes(key), "0", lastByte])
+        commands.add("PTTL", [.bytes(key)])
+        return commands
+    }
 
     /// The key of one of several responses of a URL.
     func key(of variant: VaryKey, _ series: [UInt8], _ keys: Keys) -> [UInt8] {

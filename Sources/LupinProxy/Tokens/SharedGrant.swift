@@ -13,7 +13,7 @@ struct SharedGrant {
     private let lease: [UInt8]
 
     /// How long others leave a refresh to who announced it, in ms; it covers a slow token server.
-    private static let leaseTime = "60000"
+    private static let leaseTime: RedisArgument = "60000"
     /// How long a state is kept, in ms: longer than usual refresh tokens live unused.
     private static let lifetimeMs: Int64 = 90 * 24 * 3_600_000
     private static let pause = Duration.milliseconds(25)
@@ -49,12 +49,9 @@ struct SharedGrant {
         _ generation: UInt64,
         until deadline: UInt64
     ) async -> Turn {
-        let claim = RedisCommand(
-            "SET",
-            [lease, [0x66], Array("NX".utf8), Array("PX".utf8), Array(Self.leaseTime.utf8)]
-        )
-        let commands =
-            RedisCommands(claim) + RedisCommand("GET", [state]) + RedisCommand("PTTL", [state])
+        var commands = RedisCommands("SET", [.bytes(lease), "f", "NX", "PX", Self.leaseTime])
+        commands.add("GET", [.bytes(state)])
+        commands.add("PTTL", [.bytes(state)])
         while true {
             guard let replies = await answer(commands) else { return .alone }
             let isOurs: Bool
@@ -83,18 +80,18 @@ struct SharedGrant {
     /// - Returns: Whether the store has it.
     func keep(_ new: SharedTokenState) async -> Bool {
         guard let sealed = client.tier.sealed(new, under: state) else { return false }
-        let set = RedisCommand(
+        var commands = RedisCommands(
             "SET",
-            [state, sealed, Array("PX".utf8), Array(String(Self.lifetimeMs).utf8)]
+            [.bytes(state), .bytes(sealed), "PX", .number(Self.lifetimeMs)]
         )
-        let commands = RedisCommands(set) + RedisCommand("DEL", [lease])
+        commands.add("DEL", [.bytes(lease)])
         guard let replies = await answer(commands) else { return false }
         if case .status = replies[0] { return true }
         return false
     }
 
     /// Ends the turn without a new state.
-    func release() { client.ask(RedisCommand("DEL", [lease]), about: lease) }
+    func release() { client.ask(RedisCommands("DEL", [.bytes(lease)]), about: lease) }
 
     /// Asks again for a while: a server that is away for a moment must not cost a refresh token.
     private func answer(_ commands: RedisCommands) async -> [RedisReply]? {

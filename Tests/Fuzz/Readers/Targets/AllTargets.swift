@@ -6,5 +6,5 @@ extension FuzzTarget {
         CacheTargets.all + FieldTargets.all + AddressTargets.all + PatternTargets.all
         + TextTargets.all + FileTargets.all + ByteTargets.all + CodingTargets.all
         + StoreTargets.all
-        + ArchiveTargets.all
+        + ArchiveTargets.all + RedisTargets.all
 }
