@@ -60,7 +60,12 @@ final class DecodingContext {
     func note(unreadAt place: Place) {
         guard isUnread else { return }
         unreadPlaces.insert(place)
-        unreadReferences += 1
+        noteUnread()
+    }
+
+    /// Notes that nobody looked whether something is there.
+    func noteUnread() {
+        if isUnread { unreadReferences += 1 }
     }
 
     // MARK: Problems
@@ -380,6 +385,8 @@ package struct Surroundings {
     package var isDirectory: (String) -> Bool = { _ in true }
     /// Whether a path leads to a file.
     package var isFile: (String) -> Bool = { _ in true }
+    /// Whether a path leads to a program that the user may run.
+    package var isProgram: (String) -> Bool = { _ in true }
     /// What lets another user change a file: itself, and directories on the way to it.
     package var openWay: (String) -> [FileStanding] = { _ in [] }
     /// Which secrets are read.

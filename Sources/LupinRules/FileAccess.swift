@@ -235,6 +235,13 @@ package enum FileAccess {
         return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
+    /// Whether a path leads to a regular file that the user may run.
+    static func isProgram(_ path: String) -> Bool {
+        // Safety: the string outlives the call.
+        let mayRun = unsafe access(path, X_OK) == 0
+        return mayRun && isFile(path)
+    }
+
     /// The home directory: `HOME`, if that is a directory of the effective user, or else the one in
     /// the user database.
     static func home(_ environment: [String: String]) -> String? {

@@ -59,10 +59,18 @@ extension DecodingContext {
             let path = path(text, at: node)
         else { return nil }
         let isThere = isFolder ? surroundings.isDirectory(path) : surroundings.isFile(path)
+        noteUnread()
         if !isThere {
-            let message = "there is no \(entry.key) \(path) yet"
+            let isOther = isFolder ? surroundings.isFile(path) : surroundings.isDirectory(path)
+            let other = isFolder ? "a file" : "a folder; folder: \(text) answers with its files"
             let hint = isFolder ? "mkdir -p \(path)" : "requests get 502 until it is there"
-            warning(.file, message, at: node, hint: hint)
+            warning(
+                .file,
+                isOther
+                    ? "\(path) is \(other)" : "there is no \(entry.key) \(path) yet",
+                at: node,
+                hint: isOther ? "requests get 502" : hint
+            )
         }
         // Below the folder, the kernel keeps to it; nobody else may choose which folder it is.
         for standing in surroundings.openWay(path) where standing.isDirectory {

@@ -96,7 +96,8 @@ struct RuleConsistency {
         else { return }
         if rule.namesHosts {
             let message = "the rule \"\(rule.name)\" accepts any certificate, of anybody"
-            let hint = "a certificate of yours is better pinned: certificates: [ca.pem]"
+            let hint =
+                "for a CA of your own write trust: {certificates: [ca.pem], self_signed: true}"
             context.warning(.trustDisabled, message, at: entry.value, hint: hint)
         } else {
             context.error(

@@ -63,6 +63,7 @@ package enum RulesFile {
         } else {
             surroundings.isDirectory = FileAccess.isDirectory
             surroundings.isFile = FileAccess.isFile
+            surroundings.isProgram = FileAccess.isProgram
             surroundings.openWay = FileAccess.openWay
         }
         return decode(bytes: text ?? contents.bytes, fileName: path, surroundings: surroundings)

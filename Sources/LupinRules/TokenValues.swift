@@ -246,10 +246,30 @@ extension DecodingContext {
             let folders = surroundings.environment["PATH"] ?? ""
             places = folders.split(separator: ":").map { "\($0)/\(word)" }
         }
+        if isFirst { demandProgram(word, places, at: node) }
         // The first that is there runs.
         if let file = places.first(where: surroundings.isFile) {
             note(file, as: .program, at: node)
         }
+    }
+
+    /// Warns about a program that can't be run now: requests get 502 until it can.
+    private func demandProgram(_ word: String, _ places: [String], at node: YAMLNode) {
+        noteUnread()
+        // Without PATH the system decides where it looks.
+        guard !word.isEmpty, !places.isEmpty, !places.contains(where: surroundings.isProgram)
+        else { return }
+        let message =
+            if let file = places.first(where: surroundings.isFile) {
+                "\(file) is not executable"
+            } else if word.contains("/") {
+                surroundings.isDirectory(word)
+                    ? "\(word) is a folder" : "there is no program \(word) yet"
+            } else {
+                "there is no program \"\(word)\" in any folder of PATH"
+            }
+        let hint = "requests that need the token get 502 until lupin can run it"
+        warning(.file, message, at: node, hint: hint)
     }
 
     /// Reports a reference in a word of a command: every user sees the arguments of programs.

@@ -37,8 +37,10 @@ struct ConfinedCommands {
         if let name = source.arguments.first, !name.contains("/") {
             guard let program = ProgramSearch(path: path).find(name) else {
                 throw ConfinedRefusal(
-                    message: "the token command \(name) is in no folder of PATH that the command "
-                        + "can't write to"
+                    message: ProgramSearch(path: environment["PATH"]).find(name) == nil
+                        ? "the token command \(name) is no program in any folder of PATH"
+                        : "the token command \(name) is in no folder of PATH that the command "
+                            + "can't write to"
                 )
             }
             source.arguments[0] = program

@@ -53,6 +53,8 @@ struct PinReport {
             lines.append("      - \(PinText.text(issuer.keyDigest))  # \(issuer.subject)")
         }
         lines.append("      - \(PinText.text(leaf.keyDigest))  # \(leaf.subject)")
+        // Without a chain to a CA of this machine the pins alone have to do.
+        if path.isEmpty { lines.append("    chain: false") }
         lines += ["rules:", "  - match: \"\(host.uriText)\"", "    trust: \(name)"]
         lines += [
             "# One pin that matches is enough. The first is the issuer's key, which stays when",

@@ -181,8 +181,8 @@ struct RuleConsistencyTests {
                 lupin.yaml:2:48: warning: the rule "lab" accepts any certificate, of \
                 anybody  [E-TRUST-4]
                     rules: [{name: lab, match: "*.lab.dev", trust: disabled}]
-                                                                   ^^^^^^^^  a certificate of \
-                yours is better pinned: certificates: [ca.pem]
+                                                                   ^^^^^^^^  for a CA of your \
+                own write trust: {certificates: [ca.pem], self_signed: true}
                 """
         )
     }

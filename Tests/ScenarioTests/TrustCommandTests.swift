@@ -229,6 +229,7 @@ struct TrustCommandTests {
         #expect(result.code == 1)
         #expect(result.output.hasPrefix(pin(leaf.certificate)))
         #expect(result.output.contains("there is no verified path"))
+        #expect(result.output.contains("\n    chain: false\nrules:\n"))
         #expect(result.errors.contains("not trusted: "))
     }
 

@@ -175,6 +175,13 @@ extension HostPattern {
                 at: 0
             )
         }
+        if let (scheme, rest) = PatternProblem.schemeWithoutColon(text) {
+            let host = rest.prefix { $0 != "/" }
+            return PatternProblem(
+                "a host has no scheme; write `\(host)`, and `scheme: \(scheme)` beside it",
+                at: 0
+            )
+        }
         if let at = text.firstIndex(of: "@") {
             return PatternProblem("a host has no user name", at: offset(of: at))
         }

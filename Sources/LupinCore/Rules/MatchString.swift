@@ -12,6 +12,9 @@ extension Match {
             let name = string[..<slashes.lowerBound]
             schemes = [try Self.scheme(name)]
             rest = string[slashes.upperBound...]
+        } else if let (scheme, rest) = PatternProblem.schemeWithoutColon(string) {
+            let text = "`\(string)` has no `://`; write `\(scheme)://\(rest)`"
+            throw PatternProblem(text, at: 0)
         }
         func offset(_ index: String.Index) -> Int {
             string.distance(from: string.startIndex, to: index)

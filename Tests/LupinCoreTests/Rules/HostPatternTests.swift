@@ -40,6 +40,8 @@ import Testing
     @Test(arguments: [
         ("", "a host name is missing", 0),
         ("https://x.dev", "a host has no scheme; write `scheme: https` beside it", 0),
+        ("http//x.dev/a", "write `x.dev`, and `scheme: http` beside it", 0),
+        ("https:/x.dev", "write `x.dev`, and `scheme: https` beside it", 0),
         ("x.dev/v1", "a host has no path; write `path: /v1` beside it", 5),
         ("x.dev:8080", "a host has no port; write `port: 8080` beside it", 5),
         ("[::1]:80", "a host has no port; write `port: 80` beside it", 5),

@@ -40,6 +40,8 @@ import Testing
 
     @Test(arguments: [
         ("ftp://x.dev", "`ftp` is no scheme; write `http` or `https`", 0),
+        ("http//a.dev/v1", "`http//a.dev/v1` has no `://`; write `http://a.dev/v1`", 0),
+        ("HTTPS:/a.dev", "write `https://a.dev`", 0),
         ("https:///v1/**", "a host is missing; any host is `**`: `**/v1/**`", 8),
         ("/v1/**", "a host is missing; any host is `**`", 0), ("", "a host is missing", 0),
         ("x.dev:", "`` is no port", 6), ("x.dev:70000", "`70000` is no port", 6),

@@ -152,6 +152,10 @@ private final class PagePlace {
         for found in text.matches(of: /{folder: ([^}]+)}/) {
             try write("<p>", "\(found.output.1)/index.html")
         }
+        for found in text.matches(of: /command: \[([\w-]+)/) {
+            try write("#!/bin/sh\n", "bin/\(found.output.1)", permissions: 0o700)
+            environment["PATH"] = "\(folder.path)/bin:/usr/bin:/bin"
+        }
         let identity = try TestAuthority.identityFiles("a.example")
         for found in text.matches(of: /[\w\/.-]+\.(?:pem|key)/) {
             let bytes = found.output.hasSuffix("key") ? identity.key : identity.pem
@@ -168,7 +172,11 @@ private final class PagePlace {
         return try finish(process)
     }
 
-    private func write(_ text: String, _ name: some StringProtocol) throws {
+    private func write(
+        _ text: String,
+        _ name: some StringProtocol,
+        permissions: Int = 0o600
+    ) throws {
         let file = URL(filePath: name.hasPrefix("/") ? "\(name)" : "\(folder.path)/\(name)")
         let manager = FileManager.default
         try manager.createDirectory(
@@ -178,7 +186,7 @@ private final class PagePlace {
         _ = manager.createFile(
             atPath: file.path,
             contents: Data(text.utf8),
-            attributes: [.posixPermissions: 0o600]
+            attributes: [.posixPermissions: permissions]
         )
     }
 }
