@@ -11,7 +11,6 @@ struct TokenConsistency {
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
-        var comparisonsLeft = Self.comparisonsMax
         for (rule, entries) in rules {
             let named = rule.tokenNames.compactMap { known[$0] }
             let standIns = Set(rule.standIns)
@@ -21,7 +20,6 @@ struct TokenConsistency {
                     continue
                 }
                 checkPlainText(token, rule, entry)
-                checkMove(token, rule, entry, of: rules, &comparisonsLeft)
             }
             if rule.standInPlaces != .fields, named.isEmpty,
                 let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
@@ -30,6 +28,7 @@ struct TokenConsistency {
                 context.error(.key, message, at: entry, hint: "write tokens: [github] beside in")
             }
         }
+        checkMoves(rules)
         checkScrub(rules)
         warnOfUnused(rules.map(\.rule))
     }
@@ -44,32 +43,36 @@ struct TokenConsistency {
         context.error(.auth, message, at: entry, hint: hint)
     }
 
-    /// E-AUTH: a step sends the requests to a host that doesn't get the token: each would be 502.
-    private func checkMove(
-        _ token: TokenDefinition,
-        _ rule: Rule,
-        _ entry: YAMLNode.Entry,
-        of rules: [(rule: Rule, entries: [YAMLNode.Entry])],
-        _ comparisonsLeft: inout Int
-    ) {
-        let moves = rule.steps.compactMap { step -> Host? in
-            if case .url(let url) = step { url.host } else { nil }
+    /// E-AUTH: steps that send requests where their token does not go: each would be 502.
+    private func checkMoves(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        for move in rules.map(\.rule).explainTokenMoves(of: tokens) {
+            let (rule, mover) = (rules[move.rule].rule, rules[move.mover])
+            // An error says so already.
+            if move.reason == .clearText, rule.isPlain, !rule.staysOnThisMachine { continue }
+            guard let entry = mover.entries.first(where: { $0.key == RuleKey.request.rawValue })
+            else { continue }
+            let what = move.isAll ? "requests" : "some requests"
+            let who = move.mover == move.rule ? "it" : "the rule \"\(mover.rule.name)\""
+            let (way, remedy) =
+                switch move.reason {
+                case .host:
+                    (
+                        "to \(move.place), which does not get the token \"\(move.token)\"",
+                        "hosts: [\(move.host)]"
+                    )
+                case .clearText:
+                    (
+                        "in clear to \(move.place), where the token \"\(move.token)\" does not go",
+                        "plain_http: true"
+                    )
+                }
+            context.warning(
+                .auth,
+                "\(what) of the rule \"\(rule.name)\" get 502: \(who) sends them \(way)",
+                at: entry,
+                hint: "write \(remedy) under the token, if it may go there"
+            )
         }
-        guard let host = moves.last, !token.hosts.contains(where: { $0.matches(host) }),
-            comparisonsLeft > 0
-        else { return }
-        comparisonsLeft -= rules.count
-        let isNamed = rules.contains { other, _ in
-            other.mayMatch(host) && other.tokenNames.contains(token.name)
-        }
-        if isNamed { return }
-        context.warning(
-            .auth,
-            "the rule \"\(rule.name)\" sends its requests to \(host.text), which does not get the "
-                + "token \"\(token.name)\"",
-            at: entry,
-            hint: "write hosts: [\(host.text)] under the token, if it may go there"
-        )
     }
 
     /// E-AUTH: responses that show the command what its stand-in became.
@@ -120,13 +123,4 @@ struct TokenConsistency {
         guard let line = context.source.line(number) else { return 1 }
         return line.prefix(200).prefix { " \t".unicodeScalars.contains($0) }.count + 1
     }
-}
-
-extension Rule {
-    fileprivate func mayMatch(_ host: Host) -> Bool {
-        matches.contains { $0.hosts?.contains { $0.matches(host) } ?? true }
-    }
-
-    /// How many hosts its matches list.
-    fileprivate var alternatives: Int { matches.reduce(1) { $0 + ($1.hosts?.count ?? 1) } }
 }

@@ -248,4 +248,98 @@ struct TokenErrorTests {
             #expect(told.count == (isTold && hosts.isEmpty ? 1 : 0), "\(warnings)")
         }
     }
+
+    @Test(
+        arguments: [
+            ("[vault]", nil), ("/opt/tools/vault", nil), ("[jq]", nil),
+            ("[vlt, x]", "there is no program \"vlt\" in any folder of PATH"),
+            ("[text]", "/usr/bin/text is not executable"),
+            ("/opt/tools/text", "there is no program /opt/tools/text yet"),
+            ("/usr/bin/text", "/usr/bin/text is not executable"), ("/opt", "/opt is a folder"),
+        ] as [(String, String?)]
+    )
+    func `a program that cannot be run is told`(command: String, message: String?) {
+        var surroundings = Surroundings(environment: ["PATH": "/opt/tools:/usr/bin"])
+        let programs = ["/opt/tools/vault", "/usr/bin/jq"]
+        surroundings.isFile = { programs.contains($0) || $0 == "/usr/bin/text" }
+        surroundings.isProgram = { programs.contains($0) }
+        surroundings.isDirectory = { $0 == "/opt" }
+        let result = RulesFile.decode(
+            text: """
+                lupin: 1
+                tokens: {t: {command: \(command)}}
+                rules: [{match: a.test, request: [{auth: t}]}]
+                """,
+            fileName: "lupin.yaml",
+            surroundings: surroundings
+        )
+        #expect(result.errors.isEmpty)
+        #expect(result.warnings.map(\.message) == (message.map { [$0] } ?? []))
+    }
+
+    @Test(
+        arguments: [
+            // The step is in another rule, which matches the same requests, more or fewer.
+            (
+                "{name: a, match: a.test, request: [{auth: t}]}, "
+                    + "{name: b, match: a.test, request: [{url: {host: b.test}}]}",
+                "requests of the rule \"a\" get 502: the rule \"b\" sends them to b.test, which "
+                    + "does not get the token \"t\""
+            ),
+            (
+                "{name: b, match: {}, request: [{url: {host: b.test}}]}, "
+                    + "{name: a, match: a.test, request: [{auth: t}]}",
+                "requests of the rule \"a\" get 502: the rule \"b\" sends them to b.test, which "
+                    + "does not get the token \"t\""
+            ),
+            (
+                "{name: a, match: \"*.a.test\", request: [{auth: t}]}, "
+                    + "{name: b, match: \"www.a.test/v1/*\", request: [{url: {host: b.test}}]}",
+                "some requests of the rule \"a\" get 502: the rule \"b\" sends them to b.test, "
+                    + "which does not get the token \"t\""
+            ),
+            // The port alone.
+            (
+                "{name: a, match: {host: a.test, port: 443}, request: [{auth: t}, "
+                    + "{url: {port: 8443}}]}",
+                "requests of the rule \"a\" get 502: it sends them to a.test:8443, which does not "
+                    + "get the token \"t\""
+            ),
+            (
+                "{name: a, match: a.test, request: [{auth: t}]}, "
+                    + "{name: b, match: a.test, request: [{url: {scheme: http}}]}",
+                "requests of the rule \"a\" get 502: the rule \"b\" sends them in "
+                    + "clear to a.test, where the token \"t\" does not go"
+            ),
+            // A later step leads back, or the two never meet, or the token may go there.
+            (
+                "{match: a.test, request: [{auth: t}, {url: {host: b.test}}]}, "
+                    + "{match: a.test, request: [{url: {host: a.test}}]}", nil
+            ),
+            (
+                "{match: \"a.test/x/*\", request: [{auth: t}]}, "
+                    + "{match: \"a.test/y/*\", request: [{url: {host: b.test}}]}", nil
+            ),
+            (
+                "{match: a.test, stop: true, request: [{auth: t}]}, "
+                    + "{match: a.test, request: [{url: {host: b.test}}]}", nil
+            ),
+            (
+                "{match: a.test, request: [{auth: t}]}, "
+                    + "{match: a.test, request: [{url: {host: h.test}}]}", nil
+            ),
+            (
+                "{match: a.test, request: [{auth: t}, {url: {host: b.test}}], "
+                    + "respond: {status: 204}}",
+                nil
+            ),
+        ] as [(String, String?)]
+    )
+    func `what a rule does to the token of another is told`(rules: String, message: String?) {
+        let token = "tokens: {t: {bearer: literal-token, hosts: [h.test]}}"
+        let result = decode("\(token)\nrules: [\(rules)]")
+        let told = result.warnings.map(\.message).filter { $0.contains("get 502") }
+        #expect(result.errors.isEmpty)
+        #expect(told == (message.map { [$0] } ?? []))
+    }
 }

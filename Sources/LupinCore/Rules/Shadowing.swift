@@ -42,7 +42,12 @@ extension Rule {
     fileprivate func provablyTakesAll(of other: Rule) -> Bool {
         // A rule that a CONNECT does not decide does not stop there, so the other may still apply.
         if testsClearText, other.matches.contains(where: \.mayHoldForConnect) { return false }
-        return !other.matches.isEmpty
+        return provablyContains(other)
+    }
+
+    /// Whether the rule provably matches whatever `other` does.
+    func provablyContains(_ other: Rule) -> Bool {
+        !other.matches.isEmpty
             && other.matches.allSatisfy { match in
                 matches.contains { $0.provablyContains(match) }
             }
