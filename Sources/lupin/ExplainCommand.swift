@@ -175,13 +175,16 @@ struct ExplainCommand: ParsableCommand {
         let written = rules.path.map { _ in WrittenFile(of: rules.configuration) }
         var explanation = Explanation(request, rules.configuration, written, record: record)
         explanation.bypasses = bypasses
-        if record == nil, let retry = explanation.retry {
-            explanation.health = RunningOrigin.find(
+        if let retry = explanation.retry {
+            let standing = RunningOrigin.find(
                 explanation.finalOrigin,
-                retry.policy,
+                record == nil ? retry.policy : nil,
+                compresses: explanation.plan.compress != nil,
                 socket: socket,
                 rulesFile: rulesFile
             )
+            explanation.health = standing.health
+            explanation.uncompressedUntil = standing.uncompressedUntil
         }
         return isJSON
             ? explanation.json

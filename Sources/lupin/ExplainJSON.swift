@@ -152,6 +152,9 @@ extension Explanation {
             line.add("reason", text: step.reason)
         }
         line.add("notes", list: preview.notes)
+        if let end = uncompressedUntil {
+            line.add("uncompressed_until", text: RunningOrigin.text(end))
+        }
         if let problem = preview.problem { line.add("problem", text: problem) }
         line.closeObject()
         addRetry(to: &line)

@@ -287,6 +287,12 @@ struct ExplainText {
         }
         lines += preview.steps.dropped.map { "dropped: \($0.step): \($0.reason)" }
         lines += preview.notes.map { "also: \($0)" }
+        if let end = explanation.uncompressedUntil {
+            lines.append(
+                "compression now: off until \(RunningOrigin.text(end)), since "
+                    + "\(origin.hostAndPort) refused a compressed body (415 or 411)"
+            )
+        }
         if !explanation.isPurge {
             lines += explanation.plan.responseSteps.map { "of the response: \($0.step.summary)" }
         }

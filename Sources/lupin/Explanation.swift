@@ -25,6 +25,8 @@ struct Explanation {
     var bypasses: [RunningBypass] = []
     /// What a running lupin knows of the origin; nil where none runs.
     var health: RunningOrigin?
+    /// Until when a running lupin compresses no body for the origin; nil where it does.
+    var uncompressedUntil: Int64?
     let checks: [RequestOutlook.Check]
     private(set) var settings: [SettingValue] = []
     private let redactor: Redactor

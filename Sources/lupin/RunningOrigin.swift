@@ -4,7 +4,23 @@ import LupinIO
 
 /// An origin of `/v1/origins`.
 struct RunningOrigin: Decodable {
-    private struct Answer: Decodable { var origins: [RunningOrigin] }
+    private struct Uncompressed: Decodable {
+        var origin: String
+        /// Milliseconds.
+        var rest: Int
+    }
+
+    private struct Answer: Decodable {
+        var origins: [RunningOrigin]
+        var uncompressed: [Uncompressed]
+    }
+
+    /// What a running lupin knows of one origin.
+    struct Standing {
+        var health: RunningOrigin?
+        /// Until when compressed bodies are not tried, in microseconds since 1970.
+        var uncompressedUntil: Int64?
+    }
 
     /// Scheme, host and port.
     var origin: String
@@ -18,24 +34,35 @@ struct RunningOrigin: Decodable {
     var requests: Int
     var retries: Int
 
-    /// Returns what the running lupin knows of an origin; nil when none runs, or it knows nothing.
+    /// Returns what the running lupin knows of an origin; nothing when none runs.
+    ///
+    /// Retries are counted for `policy`, if there is one; `compresses` says whether request bodies
+    /// would be compressed.
     static func find(
         _ origin: Origin,
-        _ policy: RetryPolicy,
+        _ policy: RetryPolicy?,
+        compresses: Bool,
         socket: String?,
         rulesFile: String?
-    ) -> RunningOrigin? {
-        guard policy.budget != nil || policy.circuit != nil else { return nil }
-        let window = policy.budget?.window.milliseconds ?? 0
+    ) -> Standing {
+        let counts = policy?.budget != nil || policy?.circuit != nil
+        guard counts || compresses else { return Standing() }
+        let window = policy?.budget?.window.milliseconds ?? 0
         let reply = AdminClient.answer(
             "GET",
             "/v1/origins?window=\(window)",
             socket: socket,
             rulesFile: rulesFile
         )
-        guard let reply, reply.isSuccess else { return nil }
+        guard let reply, reply.isSuccess, let answer = reply.decoded(as: Answer.self)
+        else { return Standing() }
         let name = "\(origin.scheme.name)://\(origin.hostAndPort)"
-        return reply.decoded(as: Answer.self)?.origins.first { $0.origin == name }
+        var standing = Standing()
+        if counts { standing.health = answer.origins.first { $0.origin == name } }
+        if compresses, let rest = answer.uncompressed.first(where: { $0.origin == name })?.rest {
+            standing.uncompressedUntil = SystemCall.wallMicroseconds() + Int64(rest) * 1000
+        }
+        return standing
     }
 
     /// When the circuit closes by itself, in microseconds since 1970; nil while it is not open.

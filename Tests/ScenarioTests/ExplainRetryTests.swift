@@ -129,4 +129,37 @@ struct ExplainRetryTests {
         #expect(json.contains("\"circuit_open_until\":\"2"))
         #expect(json.contains("\"budget_left\":9"))
     }
+
+    @Test func `a running lupin says where it compresses no more`() throws {
+        let origin = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                try connection.reply(request["content-encoding"] == nil ? 200 : 415)
+            }
+        }
+        defer { origin.stop() }
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            listen: [{address: 127.0.0.1:0}]
+            rules:
+              - match: {host: 127.0.0.1}
+                request: [{compress: {with: gzip, min: 1}}]
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        let running = try RunningLupin("--rules", file)
+        let url = origin.url("/")
+        let environment = ["PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": running.runtime.path]
+        let asked = ["explain", "--rules", file, "-X", "POST", url]
+        let line = "compression now: off until 2"
+        #expect(try !Lupin.run(asked, environment: environment).output.contains(line))
+        let client = try ScriptedClient(to: .loopback(port: running.port))
+        try client.send("POST", url, body: "some text")
+        #expect(try client.response(to: "POST").status == 200)
+        for words in [asked, ["explain", "--rules", file, "last"]] {
+            #expect(try Lupin.run(words, environment: environment).output.contains(line))
+        }
+        let json = try Lupin.run(asked + ["--json"], environment: environment).output
+        #expect(json.contains("\"uncompressed_until\":\"2"))
+    }
 }

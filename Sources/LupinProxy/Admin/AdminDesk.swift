@@ -148,12 +148,19 @@ struct AdminDesk {
     ) throws(AdminAnswer) -> AdminAnswer {
         let window = Duration.milliseconds(try request.count("window") ?? 10_000)
         let all = shared.health.figures(window: window, now: loop.now)
+        let uncompressed = shared.compressionRefusals.all(now: loop.now)
         let redactor = shared.redactor
+        func text(_ origin: Origin) -> String {
+            redactor.cleaned("\(origin.scheme.name)://\(origin.hostAndPort)")
+        }
         return AdminAnswer { line in
+            line.add("uncompressed", objects: uncompressed) { line, entry in
+                line.add("origin", text: text(entry.origin))
+                line.add("rest", entry.rest / 1000)
+            }
             line.add("origins", objects: all) { line, entry in
                 let (origin, figures) = entry
-                let name = "\(origin.scheme.name)://\(origin.hostAndPort)"
-                line.add("origin", text: redactor.cleaned(name))
+                line.add("origin", text: text(origin))
                 line.add("failures", UInt64(figures.failuresInRow))
                 line.add("retried", figures.hasFailedRetry)
                 if let since = figures.sinceFailure { line.add("ago", since / 1000) }

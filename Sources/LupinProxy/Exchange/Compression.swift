@@ -23,6 +23,13 @@ final class CompressionRefusals: Sendable {
     func holds(_ origin: Origin, now: UInt64) -> Bool {
         until.withLock { $0[origin].map { $0 > now } ?? false }
     }
+
+    /// The origins whose refusal counts, and for how many microseconds it still does.
+    func all(now: UInt64) -> [(origin: Origin, rest: UInt64)] {
+        let known = until.withLock { $0.filter { $0.value > now } }
+        return known.map { (origin: $0.key, rest: $0.value - now) }
+            .sorted { ($0.origin.hostAndPort, $0.rest) < ($1.origin.hostAndPort, $1.rest) }
+    }
 }
 
 extension Exchange {
