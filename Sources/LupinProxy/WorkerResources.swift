@@ -238,13 +238,26 @@ final class WorkerResources {
     private func noteRefusal(_ record: borrowing ExchangeRecord) {
         guard shared.redirected != nil, let origin = record.origin else { return }
         let reason = record.error.map { ": \($0.detail)" } ?? ""
-        noteRefusal(of: origin, to: record.client.program, reason: reason)
+        noteRefusal(record.request, to: origin, of: record.client.program, reason: reason)
     }
 
     /// Notes what was refused to a confined command; `reason` follows the target.
-    func noteRefusal(of origin: Origin, to program: String?, reason: @autoclosure () -> String) {
+    func noteRefusal(
+        _ request: RequestHead?,
+        to origin: Origin,
+        of program: String?,
+        reason: @autoclosure () -> String
+    ) {
         guard let redirected = shared.redirected else { return }
-        redirected.note(.refused, program, "\(origin.host.text):\(origin.port)\(reason())")
+        let target = "\(origin.host.text):\(origin.port)"
+        redirected.note(.refused, program, "\(target)\(text(request))\(reason())")
+    }
+
+    /// The method and the path, where a rule may be about them rather than about the host.
+    private func text(_ request: RequestHead?) -> String {
+        guard let request, ![.get, .head, .connect].contains(request.method) else { return "" }
+        let path = String(request.pathText.prefix { $0 != "?" }.prefix(200))
+        return ": \(request.method.token) \(redactor.cleaned(path))"
     }
 
     /// Hands an exchange that has ended to the exporter.

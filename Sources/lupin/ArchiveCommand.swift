@@ -23,7 +23,7 @@ struct ArchiveExportCommand: ParsableCommand {
             bodies, and with values of fields only as far as log.headers says. Secrets are \
             redacted as in the log.
 
-              lupin har export > all.har
+              lupin har export -o all.har
               lupin har export 'host:*.acme.dev' status:5xx > errors.har
               lupin har export --log ~/lupin.jsonl 'age<1h' > hour.har
 
@@ -42,6 +42,16 @@ struct ArchiveExportCommand: ParsableCommand {
     )
     var log: String?
 
+    @Option(
+        name: [.customShort("o"), .customLong("output")],
+        help: ArgumentHelp(
+            "The file to write; without it, or with -, standard output.",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["har"])
+    )
+    var output: String?
+
     @Argument(help: ArgumentHelp("Which exchanges; without it all.", valueName: "filter"))
     var words: [String] = []
 
@@ -51,7 +61,7 @@ struct ArchiveExportCommand: ParsableCommand {
         }
         if let file = words.first(where: { !FilterWords.belongs($0) }) {
             throw ValidationError(
-                "\"\(file)\" is no filter, such as host:NAME; --log reads a file"
+                "\"\(file)\" is no filter, such as host:NAME; -o writes a file, --log reads one"
             )
         }
         _ = try ExchangeFilter(commandLine: words)
@@ -70,10 +80,23 @@ struct ArchiveExportCommand: ParsableCommand {
             StandardError.print("lupin: \(error.message)")
             throw ExitCode.failure
         }
-        var output = try StandardOutput()
-        if let error = output.error(writing: archive) {
-            StandardError.print("lupin: can't write: \(error.message)")
+        if let error = try Self.error(writing: archive, to: output ?? "-") {
+            let place = output.map { " \(LogText.plain($0))" } ?? ""
+            StandardError.print("lupin: can't write\(place): \(error.message)")
             throw ExitCode.failure
+        }
+    }
+
+    private static func error(writing archive: [UInt8], to path: String) throws -> SystemError? {
+        if path == "-" {
+            var output = try StandardOutput()
+            return output.error(writing: archive)
+        }
+        do throws(SystemError) {
+            try WholeFile.write(archive, to: path)
+            return nil
+        } catch {
+            return error
         }
     }
 

@@ -1,5 +1,6 @@
 // The command `lupin`: its subcommands, and the meaning of its exit codes.
 import ArgumentParser
+import LupinCore
 import LupinIO
 
 // All commands are synchronous: `serve` must block signals before any other thread exists, and an
@@ -44,6 +45,7 @@ struct Lupin: ParsableCommand {
             ProcessSecrecy.begin()
         }
         do {
+            try refuseUnknownCommand()
             var command = try parseAsRoot()
             try command.run()
         } catch {
@@ -57,6 +59,22 @@ struct Lupin: ParsableCommand {
             }
             exit(withError: code)
         }
+    }
+
+    /// A mistyped command would be an argument of `serve`, which has none.
+    private static func refuseUnknownCommand() throws {
+        guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-") else {
+            return
+        }
+        let commands = configuration.subcommands.map(\.configuration)
+        if commands.contains(where: { $0.commandName == word || $0.aliases.contains(word) }) {
+            return
+        }
+        let known = commands.filter(\.shouldDisplay).compactMap(\.commandName)
+        let near = nearest(to: word, among: known).map { "; did you mean \($0)?" }
+        throw ValidationError(
+            "there is no command \"\(LogText.plain(word))\"\(near ?? "; lupin help lists all")"
+        )
     }
 }
 

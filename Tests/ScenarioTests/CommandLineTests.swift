@@ -55,6 +55,17 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [
+        ("lgo", "; did you mean log?"), ("exce", "; did you mean exec?"),
+        ("cofnined", "; lupin help lists all"), ("", "; lupin help lists all"),
+    ])
+    func `a mistyped command names the nearest one`(word: String, advice: String) throws {
+        let result = try Lupin.run(word, "x")
+        #expect(result.code == 64 && result.output == "")
+        #expect(result.errors.contains("there is no command \"\(word)\"\(advice)\n"))
+        #expect(!result.errors.contains("lupin serve"), "\(result.errors)")
+    }
+
+    @Test(arguments: [
         ("localhost:1", "\"localhost\" is no IP address: write 127.0.0.1 or [::1]"),
         ("a.example:1", "\"a.example\" is no IP address: names are not resolved here"),
         ("127.0.0.1", "\"127.0.0.1\" has no port: write 127.0.0.1:8080"),

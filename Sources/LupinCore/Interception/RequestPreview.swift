@@ -149,7 +149,8 @@ package struct RequestPreview: Sendable {
             notes.append("Accept-Encoding has only codings that lupin can undo")
         }
         if let step = plan.compress {
-            notes.append("a body is sent with \(step.summary) where its size and coding allow")
+            let coding = step.coding.token
+            notes.append("a body is compressed (\(coding)) where its size and coding allow")
         }
         if let trace = plan.trace {
             notes.append(

@@ -208,6 +208,7 @@ package struct RetryPreview: Sendable {
     private var circuitText: String {
         guard let circuit = policy.circuit else { return "no circuit" }
         let time = UnitText.duration(circuit.open.milliseconds)
-        return "circuit: none for \(time) after \(circuit.failures) failures in a row"
+        return "circuit: after \(circuit.failures) failures in a row nothing is sent again "
+            + "for \(time)"
     }
 }

@@ -135,7 +135,7 @@ extension Exchange {
         guard canned.status(answering: request.method) >= 400,
             let origin = redirectedTo ?? record.origin
         else { return }
-        resources.noteRefusal(of: origin, to: client.program, reason: respondingReason)
+        resources.noteRefusal(request, to: origin, of: client.program, reason: respondingReason)
     }
 
     /// The rule that answers, as the end of a confined command tells it.

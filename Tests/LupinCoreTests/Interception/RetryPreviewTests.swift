@@ -32,7 +32,7 @@ struct RetryPreviewTests {
                 "GET may be repeated",
                 "waits 0–500ms, 0–1s, but at least what Retry-After says, up to 30s",
                 "budget: 20% of the requests to a.dev in 10s, at least 100",
-                "circuit: none for 10s after 10 failures in a row",
+                "circuit: after 10 failures in a row nothing is sent again for 10s",
             ]
         )
     }

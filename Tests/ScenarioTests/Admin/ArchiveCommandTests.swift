@@ -57,6 +57,13 @@ struct ArchiveCommandTests {
         let file = try folder.write("log.jsonl", lines.joined() + "garbage\n")
         let result = try Lupin.run("har", "export", "--log", file, "not status:2xx")
         #expect(try urls(result) == ["http://a.example/404"])
+        let path = "\(folder.path)/some.har"
+        let words = ["har", "export", "--log", file, "not status:2xx", "-o", path]
+        for word in [path, "-"] {
+            let written = try Lupin.run(words.dropLast() + [word])
+            #expect(written.code == 0 && written.output == (word == "-" ? result.output : ""))
+        }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == result.output)
         let script = "\"$0\" har export --log \"$1\" > /dev/full"
         let full = try Lupin.run(program: "/bin/sh", ["-c", script, Lupin.path, file])
         #expect(full.code == 1 && full.errors.contains("No space left"))

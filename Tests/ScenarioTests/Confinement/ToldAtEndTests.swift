@@ -74,6 +74,8 @@ struct ToldAtEndTests {
                 "https://in.test/"):
                 try: print(urllib.request.urlopen(url, timeout=20).read().decode())
                 except Exception as error: pass
+            try: urllib.request.urlopen("http://two.test/c?d=e", data=b"x", timeout=20)
+            except Exception as error: pass
             sys.exit(3)
             """#
         let result = try place.run([SmallInternet.python, "-c", script])
@@ -87,6 +89,7 @@ struct ToldAtEndTests {
                   law.test:80 (rule "law")
                   law.test:443 (rule "law")
                   in.test:443 (rule "in")
+                  two.test:80: POST /c (rule "nothing else")
 
                 """
             ),
