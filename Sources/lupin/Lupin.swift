@@ -66,7 +66,7 @@ struct Lupin: ParsableCommand {
         guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-") else {
             return
         }
-        let commands = configuration.subcommands.map(\.configuration)
+        let commands = configuration.subcommands.map { $0.configuration }
         if commands.contains(where: { $0.commandName == word || $0.aliases.contains(word) }) {
             return
         }
