@@ -25,9 +25,13 @@ package struct MountRoads: Sendable {
     }
 
     private let mounts: [Mount]
+    private let top: Mount?
+    /// By the number of the mount in which they lie, and by their points: a plan asks for each of
+    /// its places, and a home may have very many mounts.
+    private let inside: [String: [String: Mount]]
 
     package init(table: String) {
-        mounts = table.split(separator: "\n").compactMap { line in
+        let mounts = table.split(separator: "\n").compactMap { line -> Mount? in
             // ID, parent's ID, major:minor, root, mount point
             let fields = line.split(separator: " ", maxSplits: 5)
             guard fields.count > 4 else { return nil }
@@ -39,6 +43,12 @@ package struct MountRoads: Sendable {
                 point: Self.unescaped(fields[4])
             )
         }
+        let numbers = Set(mounts.map(\.number))
+        top = mounts.first { $0.point == "/" && !numbers.contains($0.parent) }
+        inside = Dictionary(grouping: mounts, by: \.parent).mapValues { mounts in
+            Dictionary(mounts.map { ($0.point, $0) }) { first, _ in first }
+        }
+        self.mounts = mounts
     }
 
     /// The other roads to an absolute path without links, and into what lies below it.
@@ -81,14 +91,12 @@ package struct MountRoads: Sendable {
     /// The mount that shows what is at a path, found as the kernel goes there: into the first mount
     /// on the way, from there into the next.
     private func mount(of path: String) -> Mount? {
-        let numbers = Set(mounts.map(\.number))
-        var found = mounts.first { $0.point == "/" && !numbers.contains($0.parent) }
+        let folders = PlacePath.upwards(from: path).reversed()
+        var found = top
         // A table has no circles; one that was read while it changed may.
         for _ in mounts {
-            let next = mounts.filter { mount in
-                mount.parent == found?.number && mount != found
-                    && PlacePath.isWithin(path, mount.point)
-            }.min { PlacePath.depth(of: $0.point) < PlacePath.depth(of: $1.point) }
+            let inner = found.flatMap { inside[$0.number] } ?? [:]
+            let next = folders.lazy.compactMap { inner[$0] }.first { $0 != found }
             guard let next else { break }
             found = next
         }
