@@ -208,6 +208,14 @@ public final class Proxy: Sendable {
         shared.records.close()
     }
 
+    /// Takes its files for other lupins of this user away, before the process ends without `stop`:
+    /// the next one would take it for killed.
+    package func leave() {
+        // A file server that is gone must not keep the process.
+        guard shared.isSiblingFolderNear else { return }
+        SiblingFolder.removeFiles(of: shared.pseudonym, in: shared.siblingFolders)
+    }
+
     /// Jobs that reached a worker from another thread so far; constant in steady state.
     package var foreignEnqueues: Int {
         threads.reduce(0) { $0 + $1.executor.foreignEnqueues }

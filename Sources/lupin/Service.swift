@@ -102,6 +102,10 @@ struct Service: Sendable {
         )
     }
 
+    /// In which the same signal is the first one again: timeout(1) sends it to its command, and to
+    /// the group that this is in.
+    private static let repetition = Duration.milliseconds(250)
+
     /// Never returns: the control loop stops below it, or a second signal ends the process.
     private func answer(
         _ signals: SignalReader,
@@ -109,10 +113,14 @@ struct Service: Sendable {
         on executor: LoopExecutor,
         _ isForTerminal: Bool
     ) async {
-        var isStopping = false
+        var first: (signal: ProcessSignal, time: ContinuousClock.Instant)?
         func end(by signal: ProcessSignal) {
-            if isStopping { _exit(128 + signal.rawValue) }
-            isStopping = true
+            if let first {
+                if signal == first.signal, .now - first.time < Self.repetition { return }
+                proxy.leave()
+                _exit(128 + signal.rawValue)
+            }
+            first = (signal, .now)
             logger.notice("stopping; a second signal cuts what still runs")
             Task(executorPreference: executor) {
                 await proxy.stop()
@@ -125,7 +133,7 @@ struct Service: Sendable {
             case .terminate, .interrupt: end(by: signal)
             // The terminal was closed. Kernel and shell may both send this signal.
             case .hangUp where isForTerminal && !Terminal.isThere:
-                if !isStopping { end(by: signal) }
+                if first == nil { end(by: signal) }
             case .hangUp:
                 // The proxy logs the outcome, as when the file changes.
                 Task(executorPreference: executor) { await proxy.reload() }

@@ -210,6 +210,21 @@ struct CommandLineTests {
         #expect(running.end() == 130)
     }
 
+    @Test func `a signal that comes twice at once is one, as timeout sends it`() throws {
+        let origin = try PlainListener()
+        let running = try RunningLupin("serve", "--listen", "127.0.0.1:0")
+        let client = try PlainSocket.connect(to: .loopback(port: running.port))
+        try client.send("GET http://\(origin.address)/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        let upstream = try origin.accept()
+        _ = try upstream.receive(until: "\r\n\r\n")
+        running.signal(SIGTERM)
+        running.signal(SIGTERM)
+        #expect(try running.nextLine().contains("lupin: stopping"))
+        try upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        #expect(try client.receive(until: "ok").contains("200"))
+        #expect(running.end() == 0)
+    }
+
     @Test func `an address in use ends with 69 and says which`() throws {
         let taken = try PlainListener()
         let result = try Lupin.run("serve", "--listen", "\(taken.address)")

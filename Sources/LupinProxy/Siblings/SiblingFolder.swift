@@ -52,6 +52,18 @@ package enum SiblingFolder {
         }
     }
 
+    /// Removes the marks, and then the socket, of this process with this pseudonym in `Via`.
+    static func removeFiles(of pseudonym: String, in folders: [String]) {
+        let name = socketName(of: pseudonym)
+        let prefix = name.dropLast(suffix.count) + markInfix
+        for folder in folders {
+            for mark in marks(in: [folder]) ?? [] where mark.hasPrefix(prefix) {
+                LocalSocket.removeMark(at: "\(folder)/\(mark)")
+            }
+            LocalSocket.removeMark(at: "\(folder)/\(name)")
+        }
+    }
+
     /// The sockets of the other processes, without that of the process with this pseudonym in
     /// `Via`; nil when they can't be read.
     static func siblings(of pseudonym: String, in folders: [String]) -> [String]? {
