@@ -182,6 +182,32 @@ extension ConfinedPlan {
         }
     }
 
+    /// The folder of credentials that a folder is, lies in or holds, by whatever path; nil for none.
+    func credentials(at folder: String) -> String? {
+        let paths = [folder] + roads.otherPaths(of: folder)
+        let keepers = ownHomes.flatMap { home in
+            HomeTable.credentialFolders.map { "\(home)/\($0)" }
+        }
+        return keepers.filter(PublicFile.exists).first { keeper in
+            paths.contains { PlacePath.isWithin($0, keeper) || PlacePath.isWithin(keeper, $0) }
+        }
+    }
+
+    /// How the user gave a folder of credentials, or one in it: a folder around it does not mean it.
+    ///
+    /// Ask it before anything else is given.
+    func gift(of folder: String) -> (mark: ViewedPlace.Mark, reason: Reason)? {
+        for path in [folder] + roads.otherPaths(of: folder) {
+            let places = PlacePath.upwards(from: path)
+            guard let place = places.first(where: { reasons[$0] != nil }), !homes.contains(place),
+                credentials(at: place) != nil, let mark = view.mark(of: place),
+                let reason = reasons[place]
+            else { continue }
+            return (mark, reason)
+        }
+        return nil
+    }
+
     /// Has settings absent that may hold a credential, unless they are given.
     private mutating func examine(_ path: String, of tool: ToolSettings.Tool, home: String) {
         for (path, remark) in ExaminedSettings(path, of: tool, home: home).absent {

@@ -55,7 +55,7 @@ struct ConfinedPlan: Sendable {
     let shown: [String]
     let environment: [String: String]
     /// By which other paths files are reached.
-    private let roads: MountRoads
+    let roads: MountRoads
     /// What shows parts of places by other paths, with what it shows.
     private var parts: [(path: String, original: String)] = []
 
@@ -214,8 +214,16 @@ struct ConfinedPlan: Sendable {
             return
         }
         try keepOut(folder, "the working folder \(folder) is")
-        add(.writable, folder, .workingFolder)
-        noteRepository(around: folder)
+        guard gifts.home != .shared, let keeper = credentials(at: folder) else {
+            add(.writable, folder, .workingFolder)
+            return noteRepository(around: folder)
+        }
+        if let gift = gift(of: folder) { return add(gift.mark, folder, gift.reason) }
+        throw ConfinedRefusal(
+            message: "the working folder \(folder) would show \(keeper), where credentials are: "
+                + "run the command in another folder, or give this one by --write \(folder), or "
+                + "by --show \(folder) to have it read-only"
+        )
     }
 
     /// Says what git will not be able to do.

@@ -65,6 +65,16 @@ package enum HomeTable {
         ".npm-packages/etc", ".coursier/credentials.properties", ".mix/hex.config",
     ]
 
+    /// Folders that hold credentials above all.
+    ///
+    /// Who begins a command in one, or in one around it, may not mean to give them.
+    package static let credentialFolders = [
+        ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh",
+        ".config/hub", ".config/glab-cli", ".config/op", ".password-store", ".local/share/keyrings",
+        ".pki", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+        ".config/BraveSoftware", ".config/microsoft-edge",
+    ]
+
     /// What begins empty among what is dropped: what was noted there may hold a secret.
     package static let renewed = [".npm/_logs"]
 

@@ -12,7 +12,7 @@ struct MountedTwiceTests {
         let base = try #require(PublicFile.target(of: folder.path))
         for name in [
             "own/.ssh/id", "own/.config/lupin/ca.key", "own/docs", "own/work/file",
-            "own/.cache/pip/x",
+            "own/.cache/pip/x", "own/.ssh/deep/file",
         ] {
             let path = "\(base)/\(name)"
             try WholeFile.makeDirectories(PlacePath.parent(of: path))
@@ -82,5 +82,37 @@ struct MountedTwiceTests {
         )
         #expect(result.output == "126\n", "\(result.errors)")
         #expect(result.errors.contains("lupin replaces"), "\(result.errors)")
+    }
+
+    @Test func `a folder of credentials is no working folder, by whatever path`() throws {
+        let result = try run(
+            """
+            mkdir -p own/.config/gh own/.dotfiles
+            for folder in own/.ssh own/.ssh/deep keys keys/deep road/.ssh own/.config \
+                road/.config own/.dotfiles; do
+                (cd $folder; confined echo begun; echo $?)
+            done
+            """
+        )
+        let expected = String(repeating: "126\n", count: 7) + "begun\n0\n"
+        #expect(result.output == expected, "\(result.errors)")
+        #expect(result.errors.contains("where credentials are"), "\(result.errors)")
+    }
+
+    @Test func `but if the user names it`() throws {
+        let result = try run(
+            """
+            usual=$options
+            cd keys
+            options="$usual --show $B/own/.ssh"
+            confined sh -c 'cat id; echo new > id' 2>/dev/null; cat id
+            options="$usual --write $B/keys"
+            confined sh -c 'echo new > id'; cat id
+            """
+        )
+        #expect(
+            result.output == "own/.ssh/id\nown/.ssh/id\nnew\n",
+            "\(result.errors)"
+        )
     }
 }
