@@ -84,7 +84,8 @@ package struct RecordedEnd: Sendable {
         let until = record[field: .bypassUntil]?.string ?? ""
         return [
             "rules bypassed until \(until): the client had refused lupin's certificate (\(cause))",
-            "  let it trust the CA (lupin ca install), or run it by lupin exec",
+            "  let it trust the CA (lupin ca install), or run it by lupin exec, with the variables "
+                + "that this sets",
         ]
     }
 

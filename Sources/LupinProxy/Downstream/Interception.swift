@@ -403,7 +403,8 @@ extension WorkerResources {
 extension LupinError {
     /// The remedy for a client that doesn't trust the CA.
     fileprivate static let trustRemedy =
-        "let it trust the CA: `lupin ca install`, or run it by `lupin exec`"
+        "let it trust the CA: `lupin ca install`, or run it by `lupin exec`, with the variables "
+        + "that this sets"
 
     /// The error for a client that refused lupin's certificate, when rules allow no tunnel.
     fileprivate static func untrusting(
