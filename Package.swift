@@ -83,8 +83,8 @@ let package = Package(
         .executableTarget(
             name: "lupin",
             dependencies: [
-                "LupinProxy", "LupinRules", "LupinIO", "LupinTLS", "LupinWire", "LupinCore",
-                argumentParser, logging,
+                "LupinProxy", "LupinConsole", "LupinRules", "LupinIO", "LupinTLS", "LupinWire",
+                "LupinCore", argumentParser, logging,
             ],
             swiftSettings: cold,
             linkerSettings: selfContained,
@@ -127,6 +127,7 @@ let package = Package(
             dependencies: ["LupinCore"],
             swiftSettings: strict
         ),
+        .target(name: "LupinConsole", dependencies: ["LupinCore"], swiftSettings: cold),
         .target(
             name: "LupinInspector",
             exclude: ["page"],
@@ -209,6 +210,11 @@ let package = Package(
         .testTarget(
             name: "LupinRulesTests",
             dependencies: ["LupinRules", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinConsoleTests",
+            dependencies: ["LupinConsole", "LupinRules", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 // `lupin check FILE --against LOG`: what a rules file would have done with recorded exchanges.
 import ArgumentParser
+import LupinConsole
 import LupinCore
 import LupinIO
 import LupinRules

@@ -1,5 +1,6 @@
 // The cache section of an explanation: the policy, its effect on the request, and what became of a
 // recorded response.
+import LupinConsole
 import LupinCore
 
 extension Explanation {

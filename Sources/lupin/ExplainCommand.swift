@@ -1,5 +1,6 @@
 // `lupin explain`: shows what the rules do to a request, and why a rule does not match it.
 import ArgumentParser
+import LupinConsole
 import LupinCore
 import LupinIO
 import LupinRules

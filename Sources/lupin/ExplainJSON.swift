@@ -1,4 +1,5 @@
 // An explanation as one line of JSON for programs, described in troubleshooting.md.
+import LupinConsole
 import LupinCore
 
 extension Explanation {

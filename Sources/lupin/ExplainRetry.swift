@@ -1,4 +1,5 @@
 // The retry section of an explanation: what would be sent again, and by which rule.
+import LupinConsole
 import LupinCore
 import LupinIO
 

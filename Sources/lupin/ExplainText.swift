@@ -1,4 +1,5 @@
 // An explanation for users: sections of short lines.
+import LupinConsole
 import LupinCore
 import LupinRules
 

@@ -1,4 +1,5 @@
 // What the rules do to a request, computed from the rules file alone, without any network.
+import LupinConsole
 import LupinCore
 import LupinRules
 

@@ -1,5 +1,6 @@
 // Methods and fields of a request on the command line.
 import ArgumentParser
+import LupinConsole
 import LupinCore
 
 /// `-H 'Name: value'`.

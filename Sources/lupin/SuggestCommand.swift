@@ -1,5 +1,6 @@
 // `lupin suggest`: writes rules that allow what a log used, and nothing else.
 import ArgumentParser
+import LupinConsole
 import LupinCore
 import LupinIO
 

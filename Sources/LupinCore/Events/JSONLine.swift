@@ -142,3 +142,20 @@ package struct JSONLine: Sendable {
         }
     }
 }
+
+extension String {
+    /// The text as a JSON string (RFC 8259 §7), with its quotes.
+    package var jsonText: String {
+        var bytes: [UInt8] = [0x22]
+        for byte in utf8 {
+            switch byte {
+            case 0x22, 0x5C: bytes += [0x5C, byte]
+            case 0..<0x20:
+                bytes += "\\u00".utf8
+                bytes.append(hex: UInt64(byte), digits: 2)
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes + [0x22], as: UTF8.self)
+    }
+}

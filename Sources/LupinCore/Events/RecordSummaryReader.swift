@@ -36,7 +36,7 @@ extension RecordSummary {
     }
 
     /// Parses `2026-11-20T22:41:07.123456Z`, the only form that lupin writes, as µs since 1970.
-    static func microseconds(ofDate text: String) -> Int64? {
+    package static func microseconds(ofDate text: String) -> Int64? {
         let bytes = Array(text.utf8)
         let separators: [(Int, UInt8)] = [
             (4, 0x2D), (7, 0x2D), (10, 0x54), (13, 0x3A), (16, 0x3A), (19, 0x2E), (26, 0x5A),

@@ -115,7 +115,7 @@ extension UInt8 {
     /// Whether a canonical host name may contain the byte: `a`–`z`, digits, `-`, `.` and `_`.
     ///
     /// RFC 952 does not allow `_`, but many host names in use contain it.
-    @inline(__always) var isHostNameByte: Bool {
+    @inline(__always) package var isHostNameByte: Bool {
         self &- 0x61 < 26 || isASCIIDigit || self == 0x2D || self == 0x2E || self == 0x5F
     }
 }

@@ -28,7 +28,7 @@ package struct CannedResponse: Sendable, Equatable {
     }
 
     /// Whether a status says that lupin refuses: 403, 407 or 5xx.
-    static func refuses(_ status: UInt16) -> Bool {
+    package static func refuses(_ status: UInt16) -> Bool {
         status == 403 || status == 407 || status >= 500
     }
 

@@ -92,7 +92,7 @@ package struct OAuth2Exchange: Sendable {
 
     private static func json(_ pairs: [(name: String, value: String)]) -> String {
         let members = pairs.map { pair in
-            "\(RequestText.quoted(pair.name)):\(RequestText.quoted(pair.value))"
+            "\(pair.name.jsonText):\(pair.value.jsonText)"
         }
         return "{\(members.joined(separator: ","))}"
     }

@@ -71,7 +71,7 @@ struct LogTextTests {
             let scalar = try #require(Unicode.Scalar(value))
             let text = "a\(scalar)b"
             #expect(!LogText.isHarmless(text), "\(value)")
-            for shown in [LogText.plain(text), LogText.lines(text), ScreenText.clean(text)] {
+            for shown in [LogText.plain(text), LogText.lines(text)] {
                 #expect(shown.hasPrefix("a\\u") && shown.hasSuffix("b"), "\(value)")
                 #expect(shown.utf8.allSatisfy { 0x20..<0x7F ~= $0 })
             }

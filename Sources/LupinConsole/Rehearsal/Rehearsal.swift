@@ -1,0 +1,257 @@
+// What other rules would have done with a recorded exchange, and whether that is something else.
+package import LupinCore
+
+/// The rehearsal of one recorded exchange.
+package struct RehearsedExchange: Sendable, Equatable {
+    /// What would change, the worst first.
+    package enum Change: UInt8, Sendable, CaseIterable, Comparable {
+        /// It got through, or was answered, and would be refused.
+        case refused
+        /// lupin would answer what it did not answer before.
+        case answered
+        /// It would go to another URL.
+        case moved
+        /// lupin would decrypt what it did not before.
+        case decrypted
+        /// It would be a tunnel, so no rule would see what is inside.
+        case tunnelled
+        /// It would get through, although it was refused or answered.
+        case passed
+        /// It would be refused, and had failed for another reason.
+        case refusedAnyway
+        /// Nothing.
+        case none
+
+        package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+        /// The word in JSON.
+        package var word: String {
+            switch self {
+            case .refused: "refused"
+            case .answered: "answered"
+            case .moved: "moved"
+            case .decrypted: "decrypted"
+            case .tunnelled: "tunnelled"
+            case .passed: "passed"
+            case .refusedAnyway: "refused_anyway"
+            case .none: "none"
+            }
+        }
+    }
+
+    package var change: Change
+    /// What became of it before.
+    package var before: RecordedFate
+    /// `CONNECT` where lupin would see no more than that.
+    package var method: String
+    package var host: Host
+    package var port: UInt16
+    /// The rule or the setting that decides, with its line, or where it would go; empty for none.
+    package var reason: String
+    /// The parent proxy that it would go through.
+    package var parent: String?
+    /// Whether the cache would be asked.
+    package var isCacheAsked: Bool
+}
+
+/// A rules file, ready to be rehearsed.
+package struct Rehearsal: Sendable {
+    private let lookout: Lookout
+    /// Rules that ask for what records may lack, for a note to users.
+    package let notes: [String]
+
+    package init(_ configuration: Configuration) {
+        lookout = Lookout(configuration)
+        notes = Self.notes(configuration.rules.rules)
+    }
+
+    /// Rehearses an exchange's line of the log; nil when it does not tell its request.
+    package func rehearse(_ record: JSONValue) -> RehearsedExchange? {
+        guard let exchange = RecordedExchange(record), let request = ExplainedRequest(exchange)
+        else { return nil }
+        let outlook = lookout.outlook(for: request)
+        let before = RecordedFate(record)
+        let verdict = verdict(on: outlook, record)
+        let isSeen = outlook.entry.showsRequest && !outlook.subject.isConnect
+        var change = Self.change(from: before, to: verdict)
+        var reason = verdict.reason
+        if change == .none || change == .decrypted || change == .tunnelled,
+            let place = Self.place(of: outlook, before, exchange)
+        {
+            change = .moved
+            reason = "to \(place)"
+        }
+        if change == .decrypted, case .connect(.intercept(let rule?, _)) = outlook.entry {
+            reason = "for \(lookout.rules.rules[rule].reference)"
+        }
+        let parent = verdict.passes ? outlook.parent : nil
+        return RehearsedExchange(
+            change: change,
+            before: before,
+            method: isSeen ? exchange.method : Method.connect.token,
+            host: request.origin.host,
+            port: request.origin.port,
+            reason: reason,
+            parent: parent.map { "\($0.host.uriText):\($0.port)" },
+            isCacheAsked: isSeen && verdict.passes && outlook.plan.cache != nil
+        )
+    }
+
+    // MARK: What would happen
+
+    private enum Verdict {
+        case refused(String)
+        case answered(String)
+        case decrypted
+        case tunnelled
+        case forwarded
+
+        var reason: String {
+            switch self {
+            case .refused(let reason), .answered(let reason): reason
+            case .decrypted, .tunnelled, .forwarded: ""
+            }
+        }
+
+        /// Whether it would go upstream.
+        var passes: Bool {
+            switch self {
+            case .refused, .answered: false
+            case .decrypted, .tunnelled, .forwarded: true
+            }
+        }
+    }
+
+    private func verdict(on outlook: RequestOutlook, _ record: JSONValue) -> Verdict {
+        // The server name is asked last, and tells more.
+        let refusing = outlook.checks.first { check in
+            !check.passes && check.setting != RequestOutlook.Check.serverName
+        }
+        if let check = refusing {
+            return .refused(setting(check.setting))
+        }
+        let rule = outlook.plan.respondingRule ?? "a rule"
+        switch outlook.entry {
+        case .own: return .answered("lupin's own page")
+        // Whatever the answer is, a client takes it for the refusal of its CONNECT.
+        case .connect(.answer): return .refused("by \(rule)")
+        case .plain, .connect(.intercept), .connect(.tunnel): break
+        }
+        if let answer = outlook.answer {
+            return CannedResponse.refuses(answer.status)
+                ? .refused("by \(rule)") : .answered("\(answer.status) by \(rule)")
+        }
+        if outlook.isPurge { return .answered("PURGE, by the cache") }
+        if let problem = outlook.preview?.problem { return .refused("502: \(problem)") }
+        if isAddressDenied(outlook, record) {
+            return .refused("\(setting("access.deny_targets")), for its address")
+        }
+        if let reason = refusalOfServerName(outlook, record) { return .refused(reason) }
+        switch outlook.entry {
+        case .plain, .own: return .forwarded
+        case .connect(.tunnel), .connect(.answer): return .tunnelled
+        case .connect(.intercept): return .decrypted
+        }
+    }
+
+    /// `access.clients (line 3)`.
+    private func setting(_ name: String) -> String {
+        let section = name.split(separator: ".").dropLast().joined(separator: ".")
+        let lines = lookout.configuration.settingLines
+        guard let line = lines[name] ?? lines[section] else { return "by \(name)" }
+        return "by \(name) (line \(line))"
+    }
+
+    /// Whether the address that the exchange was sent to may no longer be connected to.
+    ///
+    /// Known only where it is that of the origin, and not a parent proxy's.
+    private func isAddressDenied(_ outlook: RequestOutlook, _ record: JSONValue) -> Bool {
+        let origin = outlook.request.origin
+        guard outlook.parent == nil, outlook.finalOrigin == origin, origin.host.address == nil,
+            let attempt = record[field: .attempts]?.list?.last,
+            let peer = attempt[attempt: .peer]?.string,
+            let (host, port) = AuthorityText.parse(Array(peer.utf8).span), port == origin.port,
+            let address = host.address
+        else { return false }
+        return outlook.denial(of: address, for: origin) != nil
+    }
+
+    /// Why the server name in the TLS of a tunnel, its second name, is refused; nil for none.
+    private func refusalOfServerName(
+        _ outlook: RequestOutlook,
+        _ record: JSONValue
+    ) -> String? {
+        let request = outlook.request
+        guard case .connect(let decision) = outlook.entry,
+            let name = record["tunnel", "sni"]?.string.flatMap(Host.init),
+            name != request.origin.host
+        else { return nil }
+        switch decision {
+        case .answer: return nil
+        // One authority: who names an address may mean any host there.
+        case .intercept:
+            return request.origin.host.address == nil
+                ? "by the server name \(name.text), which is not that of the CONNECT" : nil
+        case .tunnel:
+            return outlook.objection(to: name.text)
+                .map { "for the server name \(name.text): \($0)" }
+        }
+    }
+
+    // MARK: Comparison
+
+    private static func change(
+        from before: RecordedFate,
+        to verdict: Verdict
+    ) -> RehearsedExchange.Change {
+        switch (verdict, before) {
+        case (.refused, .refused): .none
+        case (.refused, .failed): .refusedAnyway
+        case (.refused, _): .refused
+        case (.answered, .answered): .none
+        case (.answered, _): .answered
+        case (_, .refused), (_, .answered): .passed
+        case (.decrypted, .tunnelled), (.decrypted, .forwarded): .decrypted
+        case (.tunnelled, .decrypted): .tunnelled
+        case (_, _): .none
+        }
+    }
+
+    /// The URL, without its query, that the request would go to; nil for the one of before.
+    private static func place(
+        of outlook: RequestOutlook,
+        _ before: RecordedFate,
+        _ exchange: RecordedExchange
+    ) -> String? {
+        guard before.gotThrough, let preview = outlook.preview,
+            let asked = HTTPURL(exchange.url)
+        else { return nil }
+        // The first: later ones may be of redirects.
+        let then = exchange.attempts.first?.url.flatMap(HTTPURL.init) ?? asked
+        var now = asked
+        now.origin = preview.origin
+        now.path = preview.adapted.pathText
+        return now.description == then.description ? nil : now.description
+    }
+
+    // MARK: Notes
+
+    /// How many rules a note names.
+    private static let namesMax = 3
+
+    private static func notes(_ rules: [Rule]) -> [String] {
+        let asking = rules.filter { $0.matches.contains(where: \.testsFields) }
+        guard !asking.isEmpty else { return [] }
+        let names = asking.prefix(namesMax).map { "\"\($0.name)\" (line \($0.line))" }
+        let more = asking.count > namesMax ? " and \(asking.count - namesMax) more" : ""
+        return [
+            "\(names.joined(separator: ", "))\(more): header in match sees the fields that "
+                + "log.headers keeps in records, and no others"
+        ]
+    }
+}
+
+extension Match {
+    /// Whether it asks for fields of the request.
+    fileprivate var testsFields: Bool { !headers.isEmpty || not.contains(where: \.testsFields) }
+}
