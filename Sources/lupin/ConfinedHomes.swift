@@ -182,26 +182,39 @@ extension ConfinedPlan {
         }
     }
 
-    /// The folder of credentials that a folder is, lies in or holds, by whatever path; nil for none.
+    /// The folder of credentials that a folder is, lies in or holds, by any path; nil for none.
+    ///
+    /// A folder around a whole home shows none: what is absent there is so in it.
     func credentials(at folder: String) -> String? {
         let paths = [folder] + roads.otherPaths(of: folder)
-        let keepers = ownHomes.flatMap { home in
-            HomeTable.credentialFolders.map { "\(home)/\($0)" }
+        let inHomes = paths.filter { path in
+            ownHomes.contains { PlacePath.isWithin(path, $0) }
         }
-        return keepers.filter(PublicFile.exists).first { keeper in
-            paths.contains { PlacePath.isWithin($0, keeper) || PlacePath.isWithin(keeper, $0) }
+        return credentialFolders.first { keeper in
+            inHomes.contains { PlacePath.isWithin($0, keeper) || PlacePath.isWithin(keeper, $0) }
         }
     }
 
-    /// How the user gave a folder of credentials, or one in it: a folder around it does not mean it.
+    /// Whether a folder is one of credentials, or lies in one.
+    private func isAmongCredentials(_ folder: String) -> Bool {
+        credentialFolders.contains { PlacePath.isWithin(folder, $0) }
+    }
+
+    private var credentialFolders: [String] {
+        ownHomes
+            .flatMap { home in HomeTable.credentialFolders.map { "\(home)/\($0)" } }
+            .filter(PublicFile.exists)
+    }
+
+    /// How the user gave a folder of credentials: who gives a folder around it does not mean it.
     ///
     /// Ask it before anything else is given.
     func gift(of folder: String) -> (mark: ViewedPlace.Mark, reason: Reason)? {
         for path in [folder] + roads.otherPaths(of: folder) {
             let places = PlacePath.upwards(from: path)
             guard let place = places.first(where: { reasons[$0] != nil }), !homes.contains(place),
-                credentials(at: place) != nil, let mark = view.mark(of: place),
-                let reason = reasons[place]
+                place == path || isAmongCredentials(place),
+                let mark = view.mark(of: place), let reason = reasons[place]
             else { continue }
             return (mark, reason)
         }
