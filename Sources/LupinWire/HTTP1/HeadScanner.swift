@@ -208,7 +208,7 @@ extension HeadScanner {
         switch side {
         // A reason phrase may contain HTAB and obs-text (RFC 9112 §4).
         case .response where byte >= 0x80 || byte == 0x09: break
-        case .response where isReadOver(byte): flaws.insert(.control)
+        case .response where isReadOver(byte) && i > 0: flaws.insert(.control)
         // Many clients send URLs as people type them; see `RequestHead.encodePath`.
         case .request where byte >= 0x80 && startLine.spaces == 1: startLine.isEncodingDue = true
         case .request, .response: throw startLineProblem(byte, at: i)

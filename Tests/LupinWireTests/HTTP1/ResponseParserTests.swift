@@ -91,7 +91,7 @@ struct ResponseParserTests {
 
     @Test(
         arguments: [
-            ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{A}", .tlsInsteadOfHTTP),
+            ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", .tlsInsteadOfHTTP),
             ("\u{16}\u{3}\u{1}", .controlByte),
             ("hello\r\n", .malformedStatusLine),
             ("<html>\n", .malformedStatusLine),
