@@ -143,7 +143,7 @@ struct ExplainRetryTests {
             listen: [{address: 127.0.0.1:0}]
             rules:
               - match: {host: 127.0.0.1}
-                request: [{compress: {with: gzip, min: 1}}]
+                request: [{compress: {with: gzip, min: 1B}}]
 
             """
         let file = try folder.write("lupin.yaml", text)

@@ -13,14 +13,19 @@ enum Lupin {
         init(code: Int32, output: String, errors: String) {
             self.code = code
             self.output = output
-            let lines = errors.split(separator: "\n", omittingEmptySubsequences: false)
-            self.errors = lines.filter { !Lupin.isAboutOthers($0) }.joined(separator: "\n")
+            self.errors = Lupin.withoutOthers(errors)
         }
     }
 
     /// Whether a line tells of a lupin of the same user that was killed, as some tests do.
     static func isAboutOthers(_ line: some StringProtocol) -> Bool {
         line.contains("ended without stopping")
+    }
+
+    /// The lines of a text that are not about such lupins.
+    static func withoutOthers(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { !isAboutOthers($0) }.joined(separator: "\n")
     }
 
     static let path = URL(fileURLWithPath: CommandLine.arguments[0])

@@ -175,6 +175,8 @@ struct StageLogTests {
             try proxy.settle()
             try connection.send("5678")
             #expect(try socket.receive(exactly: 4) == Array("5678".utf8))
+            // Nor may what follows be read together with them.
+            try proxy.settle()
             let sending = TestThread {
                 try connection.stream.socket.send(pattern: 7, count: count)
             }

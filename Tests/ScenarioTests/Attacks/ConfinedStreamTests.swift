@@ -35,9 +35,10 @@ struct ConfinedStreamTests {
         return try Lupin.run(program: "/bin/sh", ["-c", head + script], in: work)
     }
 
+    /// What was written to a file, without lines about lupins of other tests.
     private func content(_ name: String) -> String {
         let bytes = FileManager.default.contents(atPath: "\(folder.path)/\(name)") ?? Data()
-        return String(decoding: bytes, as: UTF8.self)
+        return Lupin.withoutOthers(String(decoding: bytes, as: UTF8.self))
     }
 
     // MARK: Input
