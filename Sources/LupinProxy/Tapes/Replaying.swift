@@ -30,9 +30,10 @@ extension Exchange {
         var head = ResponseHead(status: exchange.status)
         let length = Self.add(exchange.responseFields, to: &head.fields)
         let body = noteOwnAnswer(exchange, in: &head) ?? exchange.responseBody.content
-        var framed = ResponseBody(framing: .length(isBodiless ? 0 : UInt64(body.count)))
+        let size = UInt64(clamping: body.count)
+        var framed = ResponseBody(framing: .length(isBodiless ? 0 : size))
         // What HEAD and 304 say of a length is that of the body which GET gets.
-        framed.contentLength = isBodiless ? length : UInt64(body.count)
+        framed.contentLength = isBodiless ? length : size
         framed.date = head.fields.first(.date) == nil ? resources.dateText : nil
         framed.closes = resources.isDraining || !downstream.isRequestComplete
         guard exchange.isBrokenOff, !isBodiless else {
@@ -40,7 +41,7 @@ extension Exchange {
             return try await relay(from: BytesBody(isBodiless ? [] : body), to: sink)
         }
         // A length that was promised shows that something is missing, and so does a missing end.
-        let promised = length.flatMap { $0 > UInt64(body.count) ? $0 : nil }
+        let promised = length.flatMap { $0 > size ? $0 : nil }
         framed.framing = promised.map(BodyFraming.length) ?? .chunked
         framed.contentLength = promised
         let failure = LupinError.brokenOff(at: record.origin, exchange.errorDetail)

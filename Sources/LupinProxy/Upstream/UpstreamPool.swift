@@ -140,8 +140,8 @@ final class UpstreamPool {
         for shelf in shelves.values { filter(shelf) { _ in false } }
     }
 
-    /// Closes the connections of a shelf that `isWanted` rejects, and forgets those that have closed;
-    /// the others keep their order.
+    /// Closes the connections of a shelf that `isWanted` rejects, and forgets those that have
+    /// closed; the others keep their order.
     private func filter(_ shelf: Shelf, _ isWanted: (UpstreamHTTP1) -> Bool) {
         var wanted: [UpstreamHTTP1] = []
         var next = shelf.top
