@@ -4,21 +4,12 @@ import LupinIO
 import LupinStore
 
 extension Exchange {
-    /// The policy of the cache that a PURGE addresses; nil when the request isn't for the cache:
-    /// without a policy a PURGE goes to the origin like any method.
-    var purgedCache: CachePolicy? { isPurge ? plan?.cache : nil }
-
-    /// Whether the request is for the cache.
-    var isPurge: Bool {
-        guard request.method == .purge, let plan else { return false }
-        return plan.respond == nil && plan.caching != nil
-    }
-
     /// Answers a PURGE: drops the stored responses of its URL, and of the URL that the steps of
     /// rules make of it, in all partitions.
     ///
     /// - Throws: The refusal of a client that is neither lupin's own user nor root.
-    func purge(_ policy: CachePolicy, at target: KnownTarget) async throws(LupinError) {
+    func purge(at target: KnownTarget) async throws(LupinError) {
+        guard let policy = plan?.cache else { return }
         let number = await clientNumber()
         guard number == SystemUsers.own || number == 0 else {
             throw .request(

@@ -63,8 +63,7 @@ extension Exchange {
     /// Separate from `adapt`, since most requests take this way and need no wait.
     func unadapted(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
         guard goesAsItCame else { return nil }
-        let hop = try nextHop(to: target)
-        markHopByHop(for: hop)
+        let hop = try beginAdapting(target)
         return AdaptedRequest(
             UpstreamRequest(head: request, origin: target.origin),
             hop: hop,
@@ -95,18 +94,16 @@ extension Exchange {
 
     /// The same request without credentials: that of the cache look-up.
     func adaptSteps(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
-        let clientHop = try nextHop(to: target)
         let original = request
-        markHopByHop(for: clientHop)
+        let hop = try beginAdapting(target)
         let texts = try await authentication?.texts() ?? [:]
-        let adapted: UpstreamRequest
+        let begun: UpstreamRequest
         do {
-            let begun = try await intercepted(target, adapterState(original, texts))
-            adapted = try adaptSteps(of: begun, original, texts)
+            begun = try await intercepted(target, adapterState(original, texts))
         } catch {
             throw noteFailure(error)
         }
-        return try directed(adapted, from: target, by: clientHop)
+        return try adaptSteps(of: begun, original, texts, from: target, by: hop)
     }
 
     /// The same request without a wait; nil when a credential needs one.
@@ -116,22 +113,15 @@ extension Exchange {
         for target: KnownTarget,
         signs: Bool
     ) throws(LupinError) -> AdaptedRequest? {
-        let clientHop = try nextHop(to: target)
         let original = request
-        markHopByHop(for: clientHop)
+        let hop = try beginAdapting(target)
         var texts: [String: String] = [:]
         if let authentication {
             guard let atHand = try authentication.textsAtHand() else { return nil }
             texts = atHand
         }
-        let adapted: UpstreamRequest
-        do {
-            let begun = UpstreamRequest(head: request, origin: target.origin)
-            adapted = try adaptSteps(of: begun, original, texts)
-        } catch {
-            throw noteFailure(error)
-        }
-        let way = try directed(adapted, from: target, by: clientHop)
+        let begun = UpstreamRequest(head: request, origin: target.origin)
+        let way = try adaptSteps(of: begun, original, texts, from: target, by: hop)
         guard signs, let authentication else { return way }
         do throws(LupinError) {
             let signed = try authentication.adaptAtHand(way.request, texts: texts)
@@ -141,19 +131,32 @@ extension Exchange {
         }
     }
 
+    /// Marks what is not forwarded; returns the way of the client's request.
+    private func beginAdapting(_ target: KnownTarget) throws(LupinError) -> NextHop {
+        let hop = try nextHop(to: target)
+        markHopByHop(for: hop)
+        return hop
+    }
+
     /// Runs the steps of the rules, which need no wait.
     private func adaptSteps(
         of begun: consuming UpstreamRequest,
         _ original: RequestHead,
-        _ texts: [String: String]
-    ) throws -> UpstreamRequest {
+        _ texts: [String: String],
+        from target: KnownTarget,
+        by hop: NextHop
+    ) throws(LupinError) -> AdaptedRequest {
         var adapted = begun
-        let adapter = StepAdapter(plan)
-        try adapter.apply(to: &adapted, original: original, id: record.id, tokens: texts)
-        attachCookies(to: &adapted)
-        try compress(&adapted)
+        do {
+            let adapter = StepAdapter(plan)
+            try adapter.apply(to: &adapted, original: original, id: record.id, tokens: texts)
+            attachCookies(to: &adapted)
+            try compress(&adapted)
+        } catch {
+            throw noteFailure(error)
+        }
         noteSteps(of: adapted)
-        return adapted
+        return try directed(adapted, from: target, by: hop)
     }
 
     /// An adapted request with the way to its final origin.

@@ -31,9 +31,6 @@ extension Exchange {
             hasInterceptor: resources.shared.hasInterceptor
         )
         if let cause { return callTask(from: .request(behind: authenticator), because: cause) }
-        if resources.shared.tape != nil {
-            return callTask(from: .request(behind: authenticator), because: .demand)
-        }
         do throws(LupinError) {
             var own: OwnAnswer?
             if let known = try admit(&own) {
@@ -51,45 +48,60 @@ extension Exchange {
     /// Answers from a rule or from memory, or sends the request over an available connection.
     /// - Returns: Why it can't.
     private func serve(_ known: KnownTarget) throws(LupinError) -> TaskCause? {
+        let handler = handler
         let cause = Promotion.atMatch(
             plan,
+            handler,
             isPatient: isPatient,
-            isPurge: isPurge,
             asksForOwner: mustAskForOwner(at: known.origin)
         )
         if let cause { return cause }
         try checkPath(at: known.origin)
-        if let plan, let canned = plan.respond {
+        if let canned = plan?.respond {
             let (source, sink) = try present(response(canned))
             try deliver(from: source, to: sink)
             return nil
         }
-        if plan?.caching == nil, goesAsItCame, isDirect(to: known) {
+        if handler == .cache, let planned = plan?.caching {
+            return try lookUpAtOnce(planned, known)
+        }
+        return try forwardAtOnce(to: known)
+    }
+
+    /// Sends the request over an available connection.
+    /// - Returns: Why it can't.
+    private func forwardAtOnce(to known: KnownTarget) throws(LupinError) -> TaskCause? {
+        if goesAsItCame, isDirect(to: known) {
             markHopByHop(for: known.directHop)
             if wishes.upgrade != nil { return .upgrade }
             try send(try attempt(.asItCame(known), because: .first), to: known)
             return nil
         }
-        let planned = plan?.caching
         let plain = try unadapted(for: known)
-        // A look-up needs no credentials, and a task attaches them.
-        let adapted =
-            if let plain { plain } else { try adaptAtOnce(for: known, signs: planned == nil) }
+        let adapted = if let plain { plain } else { try adaptAtOnce(for: known, signs: true) }
         guard let adapted else { return .credential }
-        if let planned {
-            if wishes.upgrade != nil { return .upgrade }
-            // The content of a QUERY is a part of its key, and must be read first.
-            guard request.method != .query, let use = useAtOnce(planned, adapted) else {
-                return .store
-            }
-            if try serveFromMemory(use) { return nil }
-            // A task gives credentials to a request that has none yet.
-            guard authentication == nil else { return .store }
-            if !askOthers(use, known) { callTask(from: .lookUp(use, known), because: .store) }
-            return nil
-        }
         if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
         try send(try attempt(.adapted(adapted), because: .first), to: known)
+        return nil
+    }
+
+    /// Serves a response from memory, or asks the store that machines share for one.
+    /// - Returns: Why it can't.
+    private func lookUpAtOnce(
+        _ planned: PlannedCache,
+        _ known: KnownTarget
+    ) throws(LupinError) -> TaskCause? {
+        let plain = try unadapted(for: known)
+        // A look-up needs no credentials, and a task attaches them.
+        let base = if let plain { plain } else { try adaptAtOnce(for: known, signs: false) }
+        guard let base else { return .credential }
+        if wishes.upgrade != nil { return .upgrade }
+        // The content of a QUERY is a part of its key, and must be read first.
+        guard request.method != .query, let use = useAtOnce(planned, base) else { return .store }
+        if try serveFromMemory(use) { return nil }
+        // A task gives credentials to a request that has none yet.
+        guard authentication == nil else { return .store }
+        if !askOthers(use, known) { callTask(from: .lookUp(use, known), because: .store) }
         return nil
     }
 
@@ -154,9 +166,7 @@ extension Exchange {
             return callTask(from: .attempt(.answered(attempt, response), known), because: cause)
         }
         underWay = nil
-        restoreStandIns(in: response)
-        noteFlaws(of: response)
-        noteOutcome(of: attempt, status: response.status)
+        take(response, of: attempt)
         attempt.close(status: response.status, decision: .deliver, reason: "")
         do throws(LupinError) {
             try deliver(from: upstream.responseBody, to: try present(response))

@@ -177,16 +177,21 @@ extension Exchange {
                 try await race(&attempt)
             }
         guard let upstream else { throw .stopping }
-        noteOutcome(of: attempt, status: response.status)
+        take(response, of: attempt)
         noteCompressionVerdict(response.status, of: attempt)
-        restoreStandIns(in: response)
-        noteFlaws(of: response)
         var obtained = try scrubbed(
             ObtainedResponse(response: response, body: upstream.responseBody)
         )
         guard needsVerdict(response.status) else { return (obtained, .deliver(reason: "")) }
         let verdict = try await verdict(on: &obtained, of: attempt)
         return (obtained, verdict)
+    }
+
+    /// Notes what a response says, whatever is decided about it, and puts stand-ins back.
+    func take(_ response: ParsedResponse, of attempt: Attempt) {
+        noteOutcome(of: attempt, status: response.status)
+        restoreStandIns(in: response)
+        noteFlaws(of: response)
     }
 
     /// The next attempt, with its request.

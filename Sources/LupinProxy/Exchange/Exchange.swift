@@ -232,25 +232,33 @@ final class Exchange: Rostered {
         try await answerItself(own)
     }
 
+    /// What gives the request its response.
+    var handler: RequestHandler {
+        .of(
+            request.method,
+            plan,
+            isTaped: resources.shared.tape != nil,
+            isWebSocket: protocolName != nil
+        )
+    }
+
     /// Does what the rules say; returns `.enclose` when it continues inside a CONNECT.
     private func serve(_ known: KnownTarget) async throws(LupinError) -> Ending {
-        if let tape = resources.shared.tape, request.method != .connect {
-            try await play(tape, at: known.origin)
-            return .keep
-        }
-        if let policy = purgedCache {
-            try await purge(policy, at: known)
-            return .keep
-        }
-        try checkPath(at: known.origin)
-        try await checkCredentialUse(at: known.origin)
-        if request.method == .connect { return try await serveConnect(at: known.origin) }
-        if let canned = plan?.respond {
-            try await send(canned)
-        } else if let planned = plan?.caching, protocolName == nil {
-            try await answerThroughCache(planned, to: known)
-        } else {
-            try await forward(to: known)
+        let handler = handler
+        switch handler {
+        case .tape: try await playTape(at: known.origin)
+        case .purge: try await purge(at: known)
+        case .tunnel, .rule, .cache, .origin:
+            try checkPath(at: known.origin)
+            try await checkCredentialUse(at: known.origin)
+            if handler == .tunnel { return try await serveConnect(at: known.origin) }
+            if let canned = plan?.respond {
+                try await send(canned)
+            } else if handler == .cache, let planned = plan?.caching {
+                try await answerThroughCache(planned, to: known)
+            } else {
+                try await forward(to: known)
+            }
         }
         return .keep
     }

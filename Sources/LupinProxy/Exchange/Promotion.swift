@@ -84,12 +84,17 @@ package enum Promotion {
     /// After the rules were matched; nil also when a rule answers, or the cache may.
     package static func atMatch(
         _ plan: Plan?,
+        _ handler: RequestHandler,
         isPatient: Bool,
-        isPurge: Bool,
         asksForOwner: Bool
     ) -> TaskCause? {
         if !isPatient { return .shortTimeout }
-        if isPurge { return .purge }
+        switch handler {
+        case .tape: return .demand
+        case .purge: return .purge
+        case .tunnel: return .connect
+        case .rule, .cache, .origin: break
+        }
         if asksForOwner { return .unknownClient }
         guard let plan else { return nil }
         if let canned = plan.respond { return canned.readsFile ? .demand : nil }

@@ -6,7 +6,8 @@ import LupinWire
 
 extension Exchange {
     /// Answers the request from the tape; nothing else is asked for it.
-    func play(_ deck: TapeDeck, at origin: Origin) async throws(LupinError) {
+    func playTape(at origin: Origin) async throws(LupinError) {
+        guard let deck = resources.shared.tape else { return }
         let asked = TapeRequest(
             method: request.method.token,
             origin: origin,

@@ -56,16 +56,49 @@ struct PromotionTests {
 
     private func atMatch(
         _ plan: Plan?,
+        _ handler: RequestHandler = .origin,
         isPatient: Bool = true,
-        isPurge: Bool = false,
         asksForOwner: Bool = false
     ) -> TaskCause? {
-        Promotion.atMatch(
-            plan,
-            isPatient: isPatient,
-            isPurge: isPurge,
-            asksForOwner: asksForOwner
-        )
+        Promotion.atMatch(plan, handler, isPatient: isPatient, asksForOwner: asksForOwner)
+    }
+
+    private static func handler(
+        _ method: Method = .get,
+        isTaped: Bool = false,
+        isWebSocket: Bool = false,
+        _ body: ((inout Rule) -> Void)? = nil
+    ) throws -> RequestHandler {
+        let plan = try body.map(plan)
+        return .of(method, plan, isTaped: isTaped, isWebSocket: isWebSocket)
+    }
+
+    @Test func `the first that applies gives the response`() throws {
+        let cache = { (rule: inout Rule) in rule.cache = .some(CachePolicy(name: "standard")) }
+        let mock = { (rule: inout Rule) in rule.respond = CannedResponse(status: 204) }
+        let both = { (rule: inout Rule) in
+            cache(&rule)
+            mock(&rule)
+        }
+        #expect(try Self.handler() == .origin)
+        #expect(try Self.handler { _ in } == .origin)
+        #expect(try Self.handler(.purge) == .origin)
+        #expect(try Self.handler(.connect) == .tunnel)
+        for method in [Method.get, .post, .options] {
+            #expect(try Self.handler(method, cache) == .cache)
+            #expect(try Self.handler(method, mock) == .rule)
+            #expect(try Self.handler(method, both) == .rule)
+        }
+        #expect(try Self.handler(.purge, cache) == .purge)
+        #expect(try Self.handler(.purge, both) == .rule)
+        // The path of a CONNECT is hidden: what answers it is decided with the interception.
+        #expect(try Self.handler(.connect, isTaped: true, both) == .tunnel)
+        for method in [Method.get, .purge] {
+            #expect(try Self.handler(method, isTaped: true, both) == .tape)
+        }
+        #expect(try Self.handler(isWebSocket: true, cache) == .origin)
+        #expect(try Self.handler(isWebSocket: true, mock) == .rule)
+        #expect(try Self.handler(.connect, isWebSocket: true) == .origin)
     }
 
     @Test func `no rule and rules that wait for nothing need none`() throws {
@@ -117,7 +150,12 @@ struct PromotionTests {
 
     @Test func `what the plan does not say can need one too`() {
         #expect(atMatch(nil, isPatient: false) == .shortTimeout)
-        #expect(atMatch(nil, isPurge: true) == .purge)
+        #expect(atMatch(nil, .purge) == .purge)
+        #expect(atMatch(nil, .tape) == .demand)
+        #expect(atMatch(nil, .tunnel) == .connect)
+        for handler in [RequestHandler.rule, .cache, .origin] {
+            #expect(atMatch(nil, handler) == nil)
+        }
         #expect(atMatch(nil, asksForOwner: true) == .unknownClient)
     }
 
