@@ -60,6 +60,10 @@ extension Exchange {
                 giveUpResuming("limit of \(max(retryPolicy.limit, 1)) reached")
                 throw failure
             }
+            if let refusal = refusal(ofRetryAt: resumable.target.origin) {
+                giveUpResuming(refusal)
+                throw failure
+            }
             if delay > .zero { try await pause(delay, .nextAttempt) }
             let attempt = try await resumingAttempt(resumable, received)
             do throws(LupinError) {

@@ -218,6 +218,23 @@ struct ResumeRefusalTests {
         }
     }
 
+    @Test func `a spent budget ends it, as it ends every repetition`() async throws {
+        let budget = "{floor: 0, ratio: 0%}"
+        let rules = everywhere("resume: true, retry: {use: standard, budget: \(budget)}")
+        try await ProxyFixture.run(rules) { proxy in
+            let (flaky, origin) = try proxy.flaky(.breakOff(Self.first), .good)
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            _ = try client.stream.head()
+            #expect(String(decoding: try client.stream.untilEnd().bytes, as: UTF8.self) == "01234")
+            #expect(flaky.asked == 1)
+            let record = try proxy.record()
+            #expect(record["outcome"] == "truncated")
+            #expect(record["attempts.0.decision"] == "give-up")
+            #expect(record["attempts.0.reason"]?.contains("is spent: 0 of 0 in 10s") == true)
+        }
+    }
+
     @Test func `an origin that is ill for a moment is asked again`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
             let (flaky, origin) = try proxy.flaky(
