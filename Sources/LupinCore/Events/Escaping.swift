@@ -4,8 +4,8 @@
 enum Escaping: UInt8, CaseIterable {
     /// `%XX` (RFC 3986 §2.1).
     case percent
-    /// Backslash escapes of JSON (RFC 8259 §7), quoted strings (RFC 9110 §5.6.4) and access logs
-    /// (`\xXX`).
+    /// Backslash escapes of JSON (RFC 8259 §7), quoted strings (RFC 9110 §5.6.4), access logs
+    /// (`\xXX`) and programs (`\u{X}`, `\x{X}`, `\UXXXXXXXX`).
     case backslash
     /// Character references of HTML.
     case reference
@@ -66,6 +66,7 @@ enum Escaping: UInt8, CaseIterable {
         at start: Int
     ) -> (length: Int, meaning: Meaning)? {
         guard start + 1 < text.count else { return nil }
+        if let escape = braced(in: text, at: start) { return escape }
         switch text[start + 1] {
         case UInt8(ascii: "b"): return (2, .byte(0x08))
         case UInt8(ascii: "f"): return (2, .byte(0x0C))
@@ -76,8 +77,33 @@ enum Escaping: UInt8, CaseIterable {
         case UInt8(ascii: "x"):
             guard let byte = text.hexNumber(at: start + 2, digits: 2) else { return nil }
             return (4, .byte(UInt8(truncatingIfNeeded: byte)))
-        case let byte: return (2, .byte(byte))
+        case let byte:
+            guard byte == UInt8(ascii: "U"), let number = text.hexNumber(at: start + 2, digits: 8),
+                let scalar = Unicode.Scalar(number)
+            else { return (2, .byte(byte)) }
+            return (10, .character(scalar))
         }
+    }
+
+    /// Parses `\u{X}` or `\x{X}`, of up to eight digits behind zeros.
+    private static func braced(
+        in text: Span<UInt8>,
+        at start: Int
+    ) -> (length: Int, meaning: Meaning)? {
+        guard start + 2 < text.count, text[start + 2] == UInt8(ascii: "{"),
+            text[start + 1] == UInt8(ascii: "u") || text[start + 1] == UInt8(ascii: "x")
+        else { return nil }
+        let first = text.end(ofZerosFrom: start + 3)
+        var i = first
+        var number: UInt32 = 0
+        while i < text.count, i - first < 8, let digit = text[i].hexDigit {
+            number = number << 4 | UInt32(digit)
+            i += 1
+        }
+        guard i > start + 3, i < text.count, text[i] == UInt8(ascii: "}"),
+            let scalar = Unicode.Scalar(number)
+        else { return nil }
+        return (i + 1 - start, .character(scalar))
     }
 
     /// Parses `\uXXXX`, or a surrogate pair for a character beyond U+FFFF.
@@ -110,7 +136,7 @@ enum Escaping: UInt8, CaseIterable {
         let isHex = i < text.count && text[i] | 0x20 == UInt8(ascii: "x")
         if isHex { i += 1 }
         let zeros = i
-        while i < text.count, text[i] == UInt8(ascii: "0") { i += 1 }
+        i = text.end(ofZerosFrom: i)
         let first = i
         var number: UInt32 = 0
         // Seven digits suffice for the last character, and eight fit into the integer.
@@ -204,6 +230,12 @@ struct Unescaped {
 }
 
 extension Span where Element == UInt8 {
+    fileprivate func end(ofZerosFrom start: Int) -> Int {
+        var end = start
+        while end < count, self[end] == UInt8(ascii: "0") { end += 1 }
+        return end
+    }
+
     /// Parses exactly `digits` hex digits, at most eight; returns nil when they aren't there.
     fileprivate func hexNumber(at start: Int, digits: Int) -> UInt32? {
         guard start &+ digits <= count else { return nil }

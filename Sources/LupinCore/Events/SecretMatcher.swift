@@ -106,11 +106,11 @@ package struct SecretMatcher: Sendable {
         return SecretMatcher.merged(hits)
     }
 
-    /// How many bytes a byte may take: `\u005cu0041`, `\u0026#x41\u003b` or
-    /// `\u0026lowbar\u003b`.
+    /// How many bytes a byte may take: `\U0000005cU00000041`, `\U00000026#x41\U0000003b` or
+    /// `\U00000026lowbar\U0000003b`.
     private static func formBytesMax(of byte: UInt8) -> Int {
         let name = ReferenceNames.longestName(of: byte)
-        return max(16, name + 12)
+        return max(24, name + 20)
     }
 
     private mutating func insert(_ text: [UInt8], _ patterns: [SecretPattern]) {
@@ -233,7 +233,8 @@ package struct SecretMatcher: Sendable {
         _ origin: (Range<Int>) -> Range<Int>
     ) {
         let word = bytes.word32(at: place)
-        guard beginnings.mayHold(word), let hit = match(bytes, cut, at: place, word, &runEnd)
+        guard beginnings.mayHold(word),
+            let hit = match(bytes, cut, at: place, word, &runEnd, origin)
         else { return }
         hits.append(Hit(range: origin(hit.range), secret: hit.secret))
     }
@@ -243,7 +244,8 @@ package struct SecretMatcher: Sendable {
         _ cut: Cut,
         at place: Int,
         _ word: UInt32,
-        _ runEnd: inout Int
+        _ runEnd: inout Int,
+        _ origin: (Range<Int>) -> Range<Int>
     ) -> Hit? {
         for entry in byBeginning[word] ?? [] {
             let text = texts[entry.text]
@@ -260,14 +262,29 @@ package struct SecretMatcher: Sendable {
             for _ in 0..<entry.pattern.lead where start > 0 && bytes[start - 1].isBase64 {
                 start -= 1
             }
-            // The rest of the base64 run is redacted, too. It is scanned once, however many secrets
+            // So do those behind them, on the next line of a folded text, too.
+            let tail = entry.pattern.tail(count: text.count)
+            for _ in 0..<tail where end < bytes.count && bytes[end].isBase64 { end += 1 }
+            // The rest of the base64 run is redacted, too, up to the end of its line: what is on
+            // the next one need not belong to it. The run is scanned once, however many secrets
             // are in it.
             end = max(end, runEnd)
-            while end < bytes.count, bytes[end].isBase64 { end += 1 }
+            while end < bytes.count, bytes[end].isBase64, !Self.isLineEnd(before: end, origin) {
+                end += 1
+            }
             runEnd = end
             return Hit(range: start..<end, secret: entry.secret)
         }
         return nil
+    }
+
+    /// Whether a line break was undone between the byte at `place` and the one before it: no other
+    /// escape means nothing.
+    private static func isLineEnd(
+        before place: Int,
+        _ origin: (Range<Int>) -> Range<Int>
+    ) -> Bool {
+        origin(place - 1..<place).upperBound < origin(place..<place + 1).lowerBound
     }
 
     /// Sorts the hits, and joins overlapping ones under the secret of the first.

@@ -119,6 +119,16 @@ enum SecretPattern: Sendable {
         }
     }
 
+    /// The number of characters behind the certain ones that hold a part of the secret.
+    func tail(count: Int) -> Int {
+        switch self {
+        case .plain, .hex: 0
+        case .base64(let offset): Sextets(offset: offset, count: count).tail
+        case .base64Twice(let inner, _, let outer):
+            Sextets(offset: inner, count: count).tail(inside: outer)
+        }
+    }
+
     var isBase64: Bool {
         switch self {
         case .plain, .hex: false
@@ -140,6 +150,17 @@ private struct Sextets {
     var certain: Range<Int> {
         let start = offset == 0 ? 0 : offset + 1
         return start..<max(start, (offset + count) * 8 / 6)
+    }
+
+    /// Whether one more character holds the last bits, none or one.
+    var tail: Int { (offset + count).isMultiple(of: 3) ? 0 : 1 }
+
+    /// How many characters behind the certain ones of base64 of the base64 hold a part, with so
+    /// many characters, modulo 3, before the inner certain ones.
+    func tail(inside outer: Int) -> Int {
+        let end = outer + certain.count
+        // Rounded up: the last one holds other bits, too.
+        return ((end + tail) * 8 + 5) / 6 - end * 8 / 6
     }
 
     func character(at index: Int, byte: (Int) -> UInt8) -> UInt8 {

@@ -93,9 +93,20 @@ package struct SecretMask: Sendable {
     /// How many of the held bytes no secret can go on behind.
     private var certainCount: Int {
         var count = max(0, held.count - reach)
-        if let last = held.lastIndex(where: { isBetween[Int($0)] }) { count = max(count, last + 1) }
+        if let last = held.indices.last(where: isBetweenForms) { count = max(count, last + 1) }
         if passesLines, let last = held.lastIndex(of: 0x0A) { count = max(count, last + 1) }
         return count
+    }
+
+    /// Whether no form goes on across a place; braces stand in `\u{X}` alone.
+    private func isBetweenForms(at place: Int) -> Bool {
+        guard isBetween[Int(held[place])] else { return false }
+        var opening = place
+        if held[place] == UInt8(ascii: "}") {
+            repeat { opening -= 1 } while opening > 0 && held[opening].hexDigit != nil
+        }
+        guard opening > 0, held[opening] == UInt8(ascii: "{") else { return true }
+        return held[opening - 1] != UInt8(ascii: "u") && held[opening - 1] != UInt8(ascii: "x")
     }
 }
 
@@ -109,7 +120,7 @@ extension UInt8 {
     /// Whether it stands in no encoded form of a text that does not contain it.
     ///
     /// Letters and digits stand in all of them. The others: base64 in both alphabets, `%41`,
-    /// `\u0041`, `&#x41;`, and folded lines.
+    /// `\u0041`, `&#x41;`, and folded lines. Braces depend on what is before them.
     fileprivate var isBetweenForms: Bool {
         if isUnreserved || isBase64 { return false }
         return ![0x25, 0x5C, 0x26, 0x23, 0x3B, 0x0A, 0x0D, 0x20, 0x09].contains(self)

@@ -47,7 +47,7 @@ enum RedactionDocument {
         "Escapes of URLs, of strings, of HTML and of lines may lie in two layers on each other,",
         "in any order. The spaces in the examples of lines stand for the line breaks.",
         "",
-        "Of a text in base64 all that follows the secret is hidden as well.",
+        "Of a text in base64 all that follows the secret on its line is hidden as well.",
         "",
     ]
 
@@ -105,5 +105,6 @@ enum RedactionDocument {
         "- Escapes inside base64 other than those of forms and of JSON strings.",
         "- Hexadecimal with something between the digits, or that changes its case within the",
         "  first four of them.",
+        "- A list of the bytes as decimal numbers, octal escapes (`\\147`), and UTF-7.",
     ]
 }

@@ -5,7 +5,8 @@ import LupinCore
 /// A way to write a secret.
 enum SecretForm: CaseIterable {
     case plain, percent, lowerPercent, everyBytePercent, form, percentTwice
-    case json, slashes, unicodeEscapes, jsonTwice, jsonInPercent, quotedString, hexEscapes
+    case json, slashes, unicodeEscapes, bracedEscapes, longEscapes, jsonTwice, jsonInPercent
+    case quotedString, hexEscapes
     case html, htmlNames, bareReferences, decimalReferences, hexReferences, paddedReferences
     case htmlInJSON, htmlNamesInJSON
     case hex, upperHex
@@ -24,6 +25,8 @@ enum SecretForm: CaseIterable {
         case .json: "in a JSON string (RFC 8259 §7)"
         case .slashes: "in a JSON string, with `\\/`"
         case .unicodeEscapes: "in a JSON string, every character as `\\uXXXX`"
+        case .bracedEscapes: "in a string, every character as `\\u{X}`"
+        case .longEscapes: "in a string, every character as `\\UXXXXXXXX`"
         case .jsonTwice: "in a JSON string inside a JSON string"
         case .jsonInPercent: "in a JSON string, percent-encoded"
         case .quotedString: "in a quoted string (RFC 9110 §5.6.4)"
@@ -65,6 +68,12 @@ enum SecretForm: CaseIterable {
         case .slashes: return secret.jsonEscaped.replacing("/", with: "\\/")
         case .unicodeEscapes:
             return secret.utf16.map { "\\u" + String($0, radix: 16).leftPadded(4) }.joined()
+        case .bracedEscapes:
+            return secret.unicodeScalars.map { "\\u{\(String($0.value, radix: 16))}" }.joined()
+        case .longEscapes:
+            return secret.unicodeScalars.map {
+                "\\U" + String($0.value, radix: 16).leftPadded(8)
+            }.joined()
         case .jsonTwice: return secret.jsonEscaped.jsonEscaped
         case .jsonInPercent: return secret.jsonEscaped.percentEncoded()
         case .quotedString: return secret.quoted

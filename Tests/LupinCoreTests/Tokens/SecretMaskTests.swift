@@ -111,6 +111,63 @@ struct SecretMaskTests {
         #expect(masked("x: \(form).", pieces: 3, [secret]) == "x: \(stars(form)).")
     }
 
+    /// What an origin repeats of a head: the line behind the credential is no part of it.
+    @Test(arguments: ["\r\n", "\n", #"\r\n"#, "%0D%0A", "&#13;&#10;", "\n ", "\r\n\r\n"])
+    func `a mask ends with the line of the credential`(lineEnd: String) {
+        for before in ["", "u", "us", "use:"] {
+            for layers in 1...2 {
+                var coded = "\(before)\(Self.secret)"
+                for _ in 0..<layers { coded = Base64Text.encode(Array(coded.utf8)) }
+                let next = "\(lineEnd)X-Next: v\(lineEnd)Y"
+                for form in [coded, coded.replacing("=", with: "")] {
+                    for pieces in [7, 4096] {
+                        let result = masked("a \(form)\(next)", pieces: pieces, [Self.secret])
+                        #expect(result.hasSuffix("*\(next)"), "\(form) \(result)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the encoding goes on behind a fold, so does the mask.
+    @Test func `a fold anywhere in base64 hides no part of a secret`() {
+        for before in ["", "u", "us", "use:"] {
+            let coded = Base64Text.encode(Array("\(before)\(Self.secret)".utf8))
+            let unpadded = coded.replacing("=", with: "")
+            let lead = before.utf8.count * 8 / 6
+            for place in lead + 1..<unpadded.utf8.count {
+                let text = "\(unpadded.prefix(place))\r\n\(unpadded.dropFirst(place))\r\nX-Next: v"
+                let result = masked(text, pieces: 4096, [Self.secret])
+                #expect(result.hasSuffix("*\r\nX-Next: v"), "\(result)")
+                let visible = result.utf8.dropLast(11).filter { $0 != UInt8(ascii: "*") }
+                #expect(visible.count <= lead, "\(place) \(result)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        #"\u{73}3cr\u{26}t\u{2f}value-0123456789\u{2B}x"#,
+        #"\x{73}3cr\x{26}t\u{00002F}value-0123456789\x{2b}x"#,
+        #"\U000000733cr\U00000026t/value-0123456789\U0000002Bx"#,
+        #"\u{5c}u{73}3cr\U0000005cU00000026t/value-0123456789+x"#,
+    ])
+    func `braces and eight digits are escapes, too`(form: String) {
+        for pieces in [1, 5, 4096] {
+            #expect(masked("<\(form)>", pieces: pieces, [Self.secret]) == "<\(stars(form))>")
+        }
+    }
+
+    @Test(arguments: [#"{"a":{"b":1f}}"#, "x{1}", "{}", "u{", #"C:\Users\x{"#])
+    func `braces hold nothing back but where an escape may go on`(text: String) {
+        var mask = SecretMask([Self.secret])
+        var output: [UInt8] = []
+        mask.mask(Array("<\(text)".utf8).span, isLast: false, into: &output)
+        let isOpen = text.hasSuffix("u{") || text.hasSuffix("x{") || text == "x{1}"
+        #expect((output.count == text.utf8.count + 1) != isOpen)
+        mask.mask([UInt8]().span, isLast: true, into: &output)
+        #expect(String(decoding: output, as: UTF8.self) == "<\(text)")
+    }
+
     @Test func `of several secrets each is masked`() {
         let text = "first-secret second-secret first-secre."
         #expect(
