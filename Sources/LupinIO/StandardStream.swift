@@ -25,17 +25,25 @@ package struct StandardStream: Sendable {
         let isTerminal: Bool
         /// Whether it is a unix socket of bytes that is connected to another.
         let isConnected: Bool
+        /// What /proc/self/fd names it.
+        let link: String
 
         package init(
             mode: UInt32,
             flags: Int32,
             device: (major: UInt64, minor: UInt64) = (0, 0),
             isTerminal: Bool = false,
-            isConnected: Bool = false
+            isConnected: Bool = false,
+            link: String = ""
         ) {
             (self.mode, self.flags) = (mode, flags)
             (self.device, self.isTerminal) = (device, isTerminal)
-            self.isConnected = isConnected
+            (self.isConnected, self.link) = (isConnected, link)
+        }
+
+        /// What the kernel calls one that is no file of a folder: a namespace, a process, an epoll.
+        fileprivate var kernelName: String? {
+            link.isEmpty || link.hasPrefix("/") ? nil : "\(link), no file"
         }
     }
 
@@ -43,11 +51,13 @@ package struct StandardStream: Sendable {
     private static let byName: Int32 = 0o10_000_000
     /// null, zero, full, random, urandom and tty, as inside.
     private static let devices: [UInt64: Set<UInt64>] = [1: [3, 5, 7, 8, 9], 5: [0]]
+    private static let terminalMaker: (major: UInt64, minor: UInt64) = (5, 2)
 
     package static func treatment(of number: Int32, _ facts: Facts) -> Treatment {
         if facts.flags & byName != 0 { return .refused("no opened file, but only the name of one") }
         switch facts.mode & S_IFMT {
         case S_IFREG:
+            if let name = facts.kernelName { return .refused(name) }
             switch facts.flags & O_ACCMODE {
             case O_RDONLY: return .input
             case O_WRONLY: return .output
@@ -59,9 +69,14 @@ package struct StandardStream: Sendable {
         case S_IFDIR: return .refused("a folder")
         case S_IFBLK: return .refused("a block device")
         case S_IFCHR:
+            // Who writes there types what the programs of that terminal read.
+            if facts.device == terminalMaker { return .refused("the other end of a terminal") }
             let isUsual = devices[facts.device.major]?.contains(facts.device.minor) ?? false
             return isUsual || facts.isTerminal ? .kept : .refused("a device")
-        default: return .refused("neither a file nor a pipe, a socket or a terminal")
+        default:
+            return .refused(
+                facts.kernelName ?? "neither a file nor a pipe, a socket or a terminal"
+            )
         }
     }
 
@@ -103,7 +118,8 @@ package struct StandardStream: Sendable {
                 flags: flags,
                 device: device,
                 isTerminal: isatty(number) == 1,
-                isConnected: Self.isConnectedPair(number)
+                isConnected: Self.isConnectedPair(number),
+                link: ProcessFiles.link("/proc/self/fd/\(number)") ?? ""
             )
         )
     }

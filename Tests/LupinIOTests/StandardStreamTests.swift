@@ -26,6 +26,21 @@ struct StandardStreamTests {
         (1, Facts(mode: S_IFBLK, flags: O_RDONLY, device: (1, 3)), .refused("a block device")),
         (0, Facts(mode: S_IFDIR, flags: O_RDONLY | O_DIRECTORY), .refused("a folder")),
         (
+            0, Facts(mode: S_IFREG, flags: O_RDONLY, link: "net:[4026531840]"),
+            .refused("net:[4026531840], no file")
+        ),
+        (0, Facts(mode: S_IFREG, flags: O_RDWR, link: "pidfd:[7]"), .refused("pidfd:[7], no file")),
+        (
+            0, Facts(mode: 0, flags: O_RDWR, link: "anon_inode:[eventpoll]"),
+            .refused("anon_inode:[eventpoll], no file")
+        ),
+        (0, Facts(mode: S_IFREG, flags: O_RDONLY, link: "/memfd:a (deleted)"), .input),
+        (0, Facts(mode: S_IFIFO, flags: O_RDONLY, link: "pipe:[7]"), .kept),
+        (
+            0, Facts(mode: S_IFCHR, flags: O_RDWR, device: (5, 2), isTerminal: true),
+            .refused("the other end of a terminal")
+        ),
+        (
             2, Facts(mode: 0, flags: O_RDWR),
             .refused("neither a file nor a pipe, a socket or a terminal")
         ),
