@@ -24,7 +24,7 @@ enum DoctorConfinement {
     }
 
     /// What a failure means.
-    static func outcome(_ code: Int32?, reason: String) -> DoctorOutcome {
+    static func outcome(_ code: Int32, reason: String) -> DoctorOutcome {
         if code == 0 { return DoctorOutcome(kind: .ok, reason: missed) }
         if code == failsPastProxy {
             let reason =

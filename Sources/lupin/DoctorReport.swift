@@ -13,6 +13,12 @@ struct DoctorOutcome: Equatable {
 
     static let ok = DoctorOutcome(kind: .ok)
     static func skipped(_ reason: String) -> Self { Self(kind: .skipped, reason: reason) }
+
+    /// It was ended; that says nothing of the tool's settings.
+    static func late(_ patience: Duration) -> Self {
+        let seconds = patience.components.seconds
+        return Self(kind: .failed, reason: "no answer within \(seconds) s; is the machine busy?")
+    }
 }
 
 /// The results for one tool.

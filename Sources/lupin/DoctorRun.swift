@@ -133,9 +133,10 @@ struct DoctorRun: Sendable {
         )
         let output = "\(surroundings.folder)/output"
         launch.outputFile = output
-        let code = try await end(of: launch, within: Self.versionPatience, signals)
-        let said = reason(in: text(of: output), code: code ?? 1)
-        return DoctorConfinement.outcome(code, reason: said)
+        guard let code = try await end(of: launch, within: Self.versionPatience, signals) else {
+            return .late(Self.versionPatience)
+        }
+        return DoctorConfinement.outcome(code, reason: reason(in: text(of: output), code: code))
     }
 
     private func isWanted(_ probe: DoctorProbe) -> Bool {
@@ -167,9 +168,16 @@ struct DoctorRun: Sendable {
         var launch = ChildLaunch(program, probe.version, environment: lines)
         launch.outputFile = output
         launch.folder = surroundings.place
-        guard try await end(of: launch, within: Self.versionPatience, signals) == 0 else {
-            return nil
+        guard let code = try await end(of: launch, within: Self.versionPatience, signals) else {
+            return DoctorFinding(
+                name: probe.name,
+                program: program,
+                version: "?",
+                plain: .late(Self.versionPatience),
+                intercepted: .skipped("the tool did not tell its version in time")
+            )
         }
+        guard code == 0 else { return nil }
         let version = Self.version(in: text(of: output))
         for file in probe.files {
             try WholeFile.write(Array(file.text.utf8), to: "\(surroundings.folder)/\(file.name)")
@@ -219,13 +227,14 @@ struct DoctorRun: Sendable {
         let output = "\(surroundings.folder)/output"
         launch.outputFile = output
         launch.folder = surroundings.place
-        let code = try await end(of: launch, within: probe.patience, signals)
+        guard let code = try await end(of: launch, within: probe.patience, signals) else {
+            return .late(probe.patience)
+        }
         let said = text(of: output)
         if code == 0, probe.expected.isEmpty || said.contains(probe.expected) { return .ok }
         return DoctorOutcome(
             kind: .failed,
-            reason: code == nil
-                ? "no end within \(probe.patience)" : reason(in: said, code: code ?? 1),
+            reason: reason(in: said, code: code),
             fix: scheme == "http" ? probe.plainFix : probe.trustFix
         )
     }
