@@ -114,7 +114,7 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         guard !against.isEmpty else { return try CheckReport.print(explicit: path, reading) }
         var run = CheckAgainst(
-            rules: try LocatedRules(explicit: path, secrets: reading),
+            rules: try LocatedRules(explicit: path, secrets: reading, trustOption: "--trusted"),
             lines: RecordedLines(
                 logs: against,
                 filter: try ExchangeFilter(commandLine: filters, since: since)
@@ -130,7 +130,11 @@ enum CheckReport {
     /// Checks a rules file, the given one or that of `lupin serve`, and prints the result.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
     static func print(explicit file: String?, _ reading: SecretReading = .required) throws {
-        let rules = try LocatedRules(explicit: file, secrets: reading)
+        let rules = try LocatedRules(
+            explicit: file,
+            secrets: reading,
+            trustOption: "--trusted"
+        )
         guard let path = rules.path else {
             return StandardOutput.print("there is no rules file: lupin runs with its defaults")
         }
@@ -156,11 +160,20 @@ enum CheckReport {
 
     /// A line for each rule that answers https: whether it needs decryption for that.
     static func answers(_ configuration: Configuration) -> [String] {
-        configuration.rules.rules.compactMap { rule in
+        let rules = configuration.rules.rules
+        return rules.indices.compactMap { index in
+            let rule = rules[index]
             switch rule.answersInside(by: configuration.settings.intercept) {
-            case true: "  \(rule.reference) decrypts https to answer the requests inside"
-            case false: "  \(rule.reference) answers the CONNECT of https without decrypting it"
-            case nil: nil
+            case true:
+                guard let refusing = configuration.rules.refusingConnect(before: index) else {
+                    return "  \(rule.reference) decrypts https to answer the requests inside"
+                }
+                return
+                    "  \(rule.reference) never answers https: \(rules[refusing].reference) refuses "
+                    + "the CONNECT first; with intercept: true it refuses the requests inside instead"
+            case false:
+                return "  \(rule.reference) answers the CONNECT of https without decrypting it"
+            case nil: return nil
             }
         }
     }

@@ -19,6 +19,7 @@ struct ExplainCommand: ParsableCommand {
               lupin explain https://api.example/v1/users
               lupin explain -X POST -H 'X-Env: staging' http://www.example/api
               lupin explain --sni files.example https://api.example/
+              lupin explain -X CONNECT api.example:443
               lupin explain --rules try.yaml --json https://api.example/ | jq .keys
               lupin explain 6f1c0e0b
               lupin explain last host:api.example
@@ -117,10 +118,18 @@ struct ExplainCommand: ParsableCommand {
         }
     }
 
+    /// The target of a CONNECT may have the form of its request line: `host:443`.
+    private func target(of word: String) -> HTTPURL? {
+        guard method?.method == .connect, !word.contains("://") else { return HTTPURL(word) }
+        let parts = word.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count > 1, parts.last.flatMap({ UInt16($0) }) != nil else { return nil }
+        return HTTPURL("https://\(word)")
+    }
+
     func run() throws {
         if let reference = try reference() { return try explain(reference) }
         let url = words[0]
-        guard let target = HTTPURL(url) else {
+        guard let target = target(of: url) else {
             let shown = "\"\(Self.shown(url))\""
             if url.contains("://"), url.prefix(while: { $0 != "?" && $0 != "#" }).contains("@") {
                 throw ValidationError(
@@ -132,6 +141,7 @@ struct ExplainCommand: ParsableCommand {
                     ? "\(shown) is no http or https URL"
                     : "\(shown) is neither a URL, which begins with http:// or https://, nor an "
                         + "exchange: 4 or more digits of its id, or last"
+                        + (method?.method == .connect ? "; a CONNECT is for host:port" : "")
             )
         }
         let given = fields.map { (name: $0.name, value: $0.value) }

@@ -200,6 +200,7 @@ struct ExplainText {
         case .matches: return "✓ \(name)"
         case .needsClearText(let keys):
             return "? \(name): \(keys.joined(separator: ", ")) shows only inside https"
+                + (rule.stop ? ", so its `stop: true` has no effect on the CONNECT" : "")
         case .hidden(let other):
             return "✗ \(name): hidden by `stop: true` of \"\(rules[other].name)\" "
                 + "(line \(rules[other].line))"

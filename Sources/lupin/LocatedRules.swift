@@ -113,9 +113,14 @@ struct LocatedRules {
     /// Finds, parses and validates the file.
     ///
     /// Errors go to standard error in the format of `Diagnostic.text`, and warnings after them if
-    /// `tellsWarnings`.
+    /// `tellsWarnings`. `trustOption` is the command's own way to say whose file it is.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
-    init(explicit: String?, secrets: SecretReading = .required, tellsWarnings: Bool = true) throws {
+    init(
+        explicit: String?,
+        secrets: SecretReading = .required,
+        tellsWarnings: Bool = true,
+        trustOption: String? = nil
+    ) throws {
         let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
             self.init()
@@ -136,8 +141,8 @@ struct LocatedRules {
             let places = result.unreadReferences == 1 ? "place" : "places"
             StandardError.print(
                 "\(path): note: what it refers to was not read: files and variables, at "
-                    + "\(result.unreadReferences) \(places); LUPIN_RULES=\(path) says that it is "
-                    + "yours"
+                    + "\(result.unreadReferences) \(places); "
+                    + "\(trustOption ?? "LUPIN_RULES=\(path)") says that it is yours"
             )
         }
         self.init(path: path, configuration, warnings: result.warnings)

@@ -156,6 +156,38 @@ struct CommandLineTests {
         )
     }
 
+    @Test func `check says that a refusal of the CONNECT comes before a mock`() throws {
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            rules:
+              - {name: mock, match: "https://a.example/x", stop: true, respond: {status: 200, body: x}}
+              - {name: rest, match: "**", respond: {status: 403}}
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        #expect(
+            try Lupin.run("check", file).output.contains(
+                "  rule \"mock\" (line 3) never answers https: rule \"rest\" (line 4) refuses the "
+                    + "CONNECT first; with intercept: true it refuses the requests inside instead\n"
+            )
+        )
+        let told = try Lupin.run(
+            "explain",
+            "-X",
+            "CONNECT",
+            "a.example:443",
+            "--rules",
+            file
+        ).output
+        #expect(told.hasPrefix("CONNECT https://a.example:443\n"))
+        #expect(told.contains("path shows only inside https, so its `stop: true` has no effect"))
+        #expect(told.contains("answers the CONNECT; nothing is decrypted"))
+        for target in ["a.example", "a.example:", "a.example:70000", "a.example:443/x", ":443"] {
+            #expect(try Lupin.run("explain", "-X", "CONNECT", target, "--rules", file).code == 64)
+        }
+    }
+
     @Test func `the working directory's file is never picked up`() throws {
         let folder = try Folder()
         _ = try folder.write("lupin.yaml", "lupin: 99\n")

@@ -60,8 +60,11 @@ extension RuleSet {
         _ subject: MatchSubject
     ) -> EffectiveKey.Part {
         let name = String(key.key.prefix { $0 != "." })
-        if name == "stop" || name == "intercept" { return .holds }
         let rule = rules[key.rule]
+        if name == "stop", !mayStop(key.rule, isConnect: subject.isConnect) {
+            return .idle("the rule tests more than a CONNECT has, so it can't stop there")
+        }
+        if name == "stop" || name == "intercept" { return .holds }
         if subject.isConnect, !Rule.tunnelKeys.contains(name) {
             guard name == "respond", rule.answersConnect else {
                 return .idle("does not act on a CONNECT")

@@ -47,10 +47,11 @@ extension Rule {
 
     /// Whether the rule provably matches whatever `other` does.
     func provablyContains(_ other: Rule) -> Bool {
-        !other.matches.isEmpty
-            && other.matches.allSatisfy { match in
-                matches.contains { $0.provablyContains(match) }
-            }
+        !other.matches.isEmpty && other.matches.allSatisfy(provablyContains)
+    }
+
+    func provablyContains(_ match: Match) -> Bool {
+        matches.contains { $0.provablyContains(match) }
     }
 }
 
