@@ -95,7 +95,8 @@ extension CompressStep {
     ///
     /// A 415 does so for certain with an Accept-Encoding in which the coding is missing or has
     /// weight 0. Any other may be about the media type, and a 411 where the compression took the
-    /// length away (`hasLostLength`) may be a server's that wants a length of everybody.
+    /// length away (`hasLostLength`) may have another reason, too. A 411 to a request that had a
+    /// length, or whose client gave none, is no refusal: it is the client's.
     package func refusal(
         status: UInt16,
         fields: FieldSection,

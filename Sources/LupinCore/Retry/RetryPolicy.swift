@@ -153,6 +153,17 @@ package struct RetryPolicy: Sendable, Equatable {
         return policy
     }()
 
+    /// How much of a body is kept that a `compress` step compresses while it passes: a server may
+    /// refuse that, and then it is sent once more.
+    ///
+    /// Such a body is there by a rule, so a file is no surprise, as it would be under `safe` alone.
+    package var keepingForCompression: RetryPolicy {
+        guard self == .safe else { return self }
+        var policy = self
+        policy.replaySpillBytes = Self.standard.replaySpillBytes
+        return policy
+    }
+
     /// The policies that need no definition.
     package static let builtIn = [none, safe, standard, alamofire, connectionLost]
 }

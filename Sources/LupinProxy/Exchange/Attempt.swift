@@ -310,7 +310,8 @@ final class Attempt {
             replay =
                 earlier
                 ?? BodyReplay(
-                    exchange.retryPolicy,
+                    compressed == nil
+                        ? exchange.retryPolicy : exchange.retryPolicy.keepingForCompression,
                     expecting: exchange.framing.knownLength,
                     exchange.resources.shared,
                     of: { [weak exchange] in exchange?.userAtOnce ?? .unknown }

@@ -46,12 +46,14 @@ struct CompressionTests {
         }
     }
 
-    @Test func `a long body is compressed while it passes, and sent plain after a 411`()
-        async throws
-    {
+    /// Nothing was processed, so no policy has a say: only the body must have been kept.
+    @Test(arguments: ["", "retry: safe, ", "retry: none, ", "retry: standard, "])
+    func `a long body is compressed while it passes, and sent plain after a 411`(
+        retry: String
+    ) async throws {
         let body = Self.body + Self.body
-        let spilling = everywhere("retry: standard, request: [{compress: {with: gzip}}]")
-        try await ProxyFixture.run(spilling) { proxy in
+        let rules = everywhere("\(retry)request: [{compress: {with: gzip}}]")
+        try await ProxyFixture.run(rules) { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
@@ -69,6 +71,31 @@ struct CompressionTests {
             #expect(try client.response(to: "POST").bodyText == "in")
             let attempt = "the server refuses compressed bodies"
             #expect(try proxy.record()["attempts.0.reason"] == attempt)
+        }
+    }
+
+    @Test func `what a policy does not keep is the client's, and the next one is plain`()
+        async throws
+    {
+        let body = Self.body + Self.body
+        let rules = everywhere(
+            "retry: {use: standard, replay_spill: 0}, request: [{compress: {with: gzip}}]"
+        )
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+            try client.send(body)
+            let connection = try origin.accept()
+            #expect(try connection.request()["content-encoding"] == "gzip")
+            try connection.reply(411)
+            #expect(try client.response(to: "POST").status == 411)
+            try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+            try client.send(body)
+            let plain = try connection.request()
+            #expect(plain["content-length"] == "\(body.count)")
+            try connection.reply()
+            #expect(try client.response(to: "POST").status == 200)
         }
     }
 
