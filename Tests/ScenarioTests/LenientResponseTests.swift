@@ -45,6 +45,46 @@ struct LenientResponseTests {
         }
     }
 
+    @Test(arguments: ["103 Early Hints\nX-A: b\n\n", "102 X\r\nX-A: b\u{1}c\r\n\r\n"])
+    func `flaws of an interim response count for the response behind it`(
+        interim: String
+    ) async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let final =
+                head("HTTP/1.1 200 OK", "Cache-Control: max-age=600", "Content-Length: 5")
+                + "hello"
+            let origin = try Self.origin(proxy, "HTTP/1.1 \(interim)\(final)")
+            for _ in 0..<2 {
+                let client = try proxy.client()
+                try client.send("GET", origin.url())
+                let response = try client.response()
+                #expect(response.bodyText == "hello")
+                #expect(response.caching == "lupin; fwd=uri-miss; detail=lenient")
+            }
+            #expect(origin.connections.count == 2)
+            let word = interim.hasPrefix("103") ? "lf" : "control"
+            #expect(try proxy.records(2).map { $0["lenient.0"] } == [word, word])
+        }
+    }
+
+    /// They come in one piece with the end, so they are seen when the response might be stored.
+    @Test(arguments: [
+        "Content-Length: 5\r\n\r\nhello",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ])
+    func `a response with bytes behind its end is delivered and not stored`(
+        rest: String
+    ) async throws {
+        try await ProxyFixture.run(everywhere("cache: standard")) { proxy in
+            let text = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n\(rest)HTTP/1.1 200 OK"
+            let origin = try Self.origin(proxy, text)
+            let client = try proxy.client()
+            for _ in 0..<2 { #expect(try client.get(origin.url()).bodyText == "hello") }
+            #expect(origin.connections.count == 2)
+            #expect(try proxy.records(2).map { $0["lenient.0"] } == ["surplus", "surplus"])
+        }
+    }
+
     @Test func `what came before a bad chunk reaches the client`() async throws {
         try await ProxyFixture.run { proxy in
             let text = head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "5\r\nhello\r\nzz"

@@ -93,9 +93,12 @@ package struct RecordedEnd: Sendable {
         let words = record[field: .lenient]?.list?.compactMap(\.string) ?? []
         let flaws = ResponseFlaw.allCases.filter { words.contains($0.word) }
         guard !flaws.isEmpty else { return [] }
+        // Those are seen when the client has the response.
+        let isRefusable = flaws != [.surplus]
         return [
             "the response has \(flaws.map(\.text).joined(separator: ", and ")): it was read "
-                + "nevertheless, not stored, and its connection closed (upstream.strict refuses it)"
+                + "nevertheless, not stored, and its connection closed"
+                + (isRefusable ? " (upstream.strict refuses it)" : "")
         ]
     }
 

@@ -23,6 +23,8 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
     case spaces
     /// A Transfer-Encoding that names none: there is none.
     case coding
+    /// Bytes behind the end of the response, which answer no request.
+    case surplus
 
     /// The word for the record.
     package var word: String {
@@ -36,6 +38,7 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
         case .chunkedInHTTP10: "http10"
         case .spaces: "spaces"
         case .coding: "coding"
+        case .surplus: "surplus"
         }
     }
 
@@ -51,6 +54,7 @@ package enum ResponseFlaw: UInt8, CaseIterable, Sendable {
         case .chunkedInHTTP10: "a transfer coding in HTTP/1.0"
         case .spaces: "several spaces before the status"
         case .coding: "an empty Transfer-Encoding"
+        case .surplus: "bytes behind its end"
         }
     }
 }

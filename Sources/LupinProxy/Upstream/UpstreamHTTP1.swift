@@ -34,6 +34,7 @@ final class UpstreamHTTP1: Upstream {
     /// The response allows the connection to be kept.
     private(set) var mayPersist = false
     private var responseHasBegun = false
+    private var hasFinalHead = false
 
     init(
         _ channel: Channel,
@@ -56,7 +57,13 @@ final class UpstreamHTTP1: Upstream {
     var bytesReceived: UInt64 { channel.bytesReceived }
     var requestBody: any BodySink { writer }
     var responseBody: any BodySource { reader }
-    var bodyFlaws: ResponseFlaws { reader.flaws }
+    /// Bytes behind the end are a flaw where they are seen with it: who sends them is confused about
+    /// framing, and the end may have been another.
+    var bodyFlaws: ResponseFlaws {
+        var flaws = reader.flaws
+        if hasFinalHead, reader.isComplete, !input.isEmpty { flaws.insert(.surplus) }
+        return flaws
+    }
     /// Whether any byte of a response, final or interim, has come.
     var hasAnswered: Bool { responseHasBegun }
 
@@ -91,6 +98,7 @@ final class UpstreamHTTP1: Upstream {
         if head.logsInToConnection { isForOneClient = true }
         mayPersist = false
         responseHasBegun = false
+        hasFinalHead = false
         var bytes = channel.takeStaged()
         RequestSerializer.append(head, options, to: &bytes)
         channel.putStaged(consume bytes)
@@ -188,6 +196,7 @@ final class UpstreamHTTP1: Upstream {
         let response = parser.take()
         if !response.isInterim {
             mayPersist = response.keepAlive
+            hasFinalHead = true
             if response.head.fields.names.contains(.keepAlive) {
                 idleMax = KeepAliveField.idleTime(in: response.head.fields) ?? .max
             }

@@ -65,6 +65,8 @@ package final class ResponseParser {
     private var isWhole = false
     // Stored, because a query of the scanner copies it.
     private var isUnderWay = false
+    /// What was wrong with the interim heads before: it counts for the final one.
+    private var interimFlaws = ResponseFlaws()
     private let isLenient: Bool
 
     package init(limits: HTTP1Limits) {
@@ -110,9 +112,11 @@ package final class ResponseParser {
         if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedResponse() }
         let parsed = unsafe parsed
         let line = unsafe scanner.startLine
-        let flaws = unsafe scanner.flaws
+        var flaws = unsafe scanner.flaws
+        flaws.formUnion(interimFlaws)
         var fields = unsafe scanner.takeFields()
         try parsed.interpret(line, &fields, method, flaws, isLenient: isLenient)
+        interimFlaws = parsed.isInterim ? parsed.flaws : ResponseFlaws()
         isWhole = true
         isUnderWay = false
     }

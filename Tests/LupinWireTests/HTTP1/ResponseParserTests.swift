@@ -207,6 +207,26 @@ struct ResponseParserTests {
         #expect(statuses == [100, 103, 204])
     }
 
+    @Test func `flaws of interim heads count for the final one, and for no later one`() throws {
+        let sound = "HTTP/1.1 204 \r\n\r\n"
+        let bytes = Array(
+            ("HTTP/1.1 103 \nA: b\n\n" + "HTTP/1.1 100 \r\nA: b\u{1}c\r\n\r\n" + sound + sound).utf8
+        )
+        let parser = ResponseParser(limits: HTTP1Limits())
+        var offset = 0
+        var seen: [[ResponseFlaw]] = []
+        var isKept: [Bool] = []
+        while offset < bytes.count {
+            offset += try parser.feed(bytes.span.extracting(offset...), requestMethod: .get)
+            let parsed = parser.take()
+            seen.append(parsed.flaws.all)
+            isKept.append(parsed.keepAlive)
+        }
+        let both: [ResponseFlaw] = [.lineFeed, .control]
+        #expect(seen == [[.lineFeed], both, both, []])
+        #expect(isKept == [false, false, false, true])
+    }
+
     @Test func `thousands of folds cost time in proportion`() throws {
         let folds = String(repeating: "\r\n ", count: 20_000)
         let sample = Array("HTTP/1.1 304 x\r\nA: b\(folds)\r\n\r\n".utf8)
