@@ -170,7 +170,8 @@ enum CheckReport {
                 }
                 return
                     "  \(rule.reference) never answers https: \(rules[refusing].reference) refuses "
-                    + "the CONNECT first; with intercept: true it refuses the requests inside instead"
+                    + "the CONNECT first; with intercept: true it refuses the requests inside "
+                    + "instead"
             case false:
                 return "  \(rule.reference) answers the CONNECT of https without decrypting it"
             case nil: return nil

@@ -122,7 +122,9 @@ struct ExplainCommand: ParsableCommand {
     private func target(of word: String) -> HTTPURL? {
         guard method?.method == .connect, !word.contains("://") else { return HTTPURL(word) }
         let parts = word.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count > 1, parts.last.flatMap({ UInt16($0) }) != nil else { return nil }
+        guard parts.count > 1, let port = parts.last,
+            NumberReader.unsigned(port, max: UInt64(UInt16.max)) != nil
+        else { return nil }
         return HTTPURL("https://\(word)")
     }
 

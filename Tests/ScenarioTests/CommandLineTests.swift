@@ -161,14 +161,17 @@ struct CommandLineTests {
         let text = """
             lupin: 1
             rules:
-              - {name: mock, match: "https://a.example/x", stop: true, respond: {status: 200, body: x}}
+              - name: mock
+                match: "https://a.example/x"
+                stop: true
+                respond: {status: 200, body: x}
               - {name: rest, match: "**", respond: {status: 403}}
 
             """
         let file = try folder.write("lupin.yaml", text)
         #expect(
             try Lupin.run("check", file).output.contains(
-                "  rule \"mock\" (line 3) never answers https: rule \"rest\" (line 4) refuses the "
+                "  rule \"mock\" (line 3) never answers https: rule \"rest\" (line 7) refuses the "
                     + "CONNECT first; with intercept: true it refuses the requests inside instead\n"
             )
         )

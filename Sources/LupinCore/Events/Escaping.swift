@@ -95,13 +95,12 @@ enum Escaping: UInt8, CaseIterable {
         else { return nil }
         let first = text.end(ofZerosFrom: start + 3)
         var i = first
-        var number: UInt32 = 0
-        while i < text.count, i - first < 8, let digit = text[i].hexDigit {
-            number = number << 4 | UInt32(digit)
-            i += 1
-        }
-        guard i > start + 3, i < text.count, text[i] == UInt8(ascii: "}"),
-            let scalar = Unicode.Scalar(number)
+        while i < text.count, i - first < 8, text[i].hexDigit != nil { i += 1 }
+        guard i > start + 3, i < text.count, text[i] == UInt8(ascii: "}") else { return nil }
+        // All zeros are no digits here.
+        let digits = text.extracting((i == first ? first - 1 : first)..<i)
+        guard let number = NumberReader.hexadecimal(digits, max: UInt64(UInt32.max)),
+            let scalar = Unicode.Scalar(UInt32(truncatingIfNeeded: number))
         else { return nil }
         return (i + 1 - start, .character(scalar))
     }

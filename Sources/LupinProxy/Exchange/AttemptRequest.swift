@@ -133,6 +133,23 @@ extension Attempt {
         if let coding { fields.set(name: "Content-Encoding", value: coding.token) }
         return fields
     }
+
+    /// Whether the body may have to be sent again.
+    func mayComeBack(_ upstream: any Upstream) -> Bool {
+        // An origin may refuse a stream unread at any time, whatever the method.
+        if upstream.version == .http2 || exchange.mayRepeatBody
+            || hop.parent?.userinfo != nil
+        {
+            return true
+        }
+        guard let policy = exchange.plan?.retry else {
+            return upstream.isReused && RetryPolicy.safeMayRepeat(exchange.request.method)
+        }
+        // Even for a method that is not repeated: 421 and 425 mean that nothing was processed.
+        if policy.repairsWhatWasSent { return true }
+        return upstream.isReused
+            && policy.mayRepeat(exchange.request.method, hasIdempotencyKey: hasIdempotencyKey)
+    }
 }
 
 extension Exchange {

@@ -159,27 +159,6 @@ final class Exchange: Rostered {
         self.enclosure = enclosure
     }
 
-    /// The point where a task takes the exchange over.
-    enum Entry {
-        /// Nothing was done yet; with an authenticator the client must authenticate.
-        case request(behind: Authenticator?)
-        /// lupin answers itself.
-        case own(OwnAnswer)
-        /// The rules were matched.
-        case match(KnownTarget)
-        /// Memory has no response to serve at once.
-        case lookUp(CacheUse, KnownTarget)
-        /// A look into the shared store has begun.
-        case shared(SharedWait)
-        /// An attempt has begun.
-        case attempt(BegunAttempt, KnownTarget)
-        /// The response's body is being sent.
-        case body(BodyRelay)
-        /// The response has been sent, and the origin still reads the request.
-        case upload
-        case failure(LupinError)
-    }
-
     /// Microseconds of the loop's clock, as of this batch of events.
     @inline(never) var now: UInt64 { resources.now }
 

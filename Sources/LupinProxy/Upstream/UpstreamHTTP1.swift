@@ -57,8 +57,8 @@ final class UpstreamHTTP1: Upstream {
     var bytesReceived: UInt64 { channel.bytesReceived }
     var requestBody: any BodySink { writer }
     var responseBody: any BodySource { reader }
-    /// Bytes behind the end are a flaw where they are seen with it: who sends them is confused about
-    /// framing, and the end may have been another.
+    /// Bytes behind the end are a flaw where they are seen with it: who sends them is confused
+    /// about framing, and the end may have been another.
     var bodyFlaws: ResponseFlaws {
         var flaws = reader.flaws
         if hasFinalHead, reader.isComplete, !input.isEmpty { flaws.insert(.surplus) }
