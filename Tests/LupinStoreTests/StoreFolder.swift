@@ -123,7 +123,11 @@ final class StoreFolder: Sendable {
 
 /// Bytes in which one that is lost, or comes twice, shows.
 func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: ($0 + seed) % 251 + seed) }
+    let period = (0..<251).map { UInt8(truncatingIfNeeded: ($0 + seed) % 251 + seed) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + period.count)
+    while bytes.count < count { bytes += period }
+    return Array(bytes.prefix(count))
 }
 
 extension DiskStore {

@@ -129,7 +129,7 @@ struct CommandLineTests {
     }
 
     @Test func `rules may come from a pipe that has them only later`() throws {
-        let script = "\(Lupin.path) check <(sleep 3; printf 'lupin: 1\n')"
+        let script = "\(Lupin.path) check <(sleep 0.5; printf 'lupin: 1\n')"
         let result = try Lupin.run(program: "/bin/bash", ["-c", script])
         #expect(result.code == 0, "\(result.errors)")
         #expect(result.output.hasSuffix(": ok, 0 rules\n"))

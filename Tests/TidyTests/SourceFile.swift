@@ -21,6 +21,8 @@ struct SourceFile: Sendable {
     let lines: [Substring]
     let tokens: [Token]
     let comments: [Comment]
+    /// Where each token stands.
+    private let places: [String: [Int]]
 
     init(path: String, text: String) {
         self.path = path
@@ -34,6 +36,9 @@ struct SourceFile: Sendable {
             tokens = []
             comments = []
         }
+        var places: [String: [Int]] = [:]
+        for i in tokens.indices { places[tokens[i].text, default: []].append(i) }
+        self.places = places
     }
 
     var isSwift: Bool { path.hasSuffix(".swift") }
@@ -57,9 +62,9 @@ struct SourceFile: Sendable {
     /// Where the tokens `pattern` follow each other, as indices of the first.
     func occurrences(of pattern: [String]) -> [Int] {
         guard let first = pattern.first else { return [] }
-        return tokens.indices.filter { i in
-            tokens[i].text == first
-                && tokens[i...].prefix(pattern.count).elementsEqual(pattern) { $0.text == $1 }
+        return (places[first] ?? []).filter { i in
+            pattern.count == 1
+                || tokens[i...].prefix(pattern.count).elementsEqual(pattern) { $0.text == $1 }
         }
     }
 

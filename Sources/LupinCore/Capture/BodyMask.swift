@@ -51,11 +51,14 @@ package struct BodyMask {
     package private(set) var isGivenUp = false
 
     /// Bytes that are masked together, at least.
-    private static let stepBytes = 64 << 10
+    private let stepBytes: Int
     /// Bytes that are held back, at most, for the end of a value to hide.
     private static let heldBytesMax = 1 << 20
 
-    package init(_ secrets: BodySecrets) { self.secrets = secrets }
+    package init(_ secrets: BodySecrets, stepBytes: Int = 64 << 10) {
+        self.secrets = secrets
+        self.stepBytes = stepBytes
+    }
 
     /// How many bytes at the end are held back.
     private var reach: Int { secrets.reach }
@@ -76,7 +79,7 @@ package struct BodyMask {
             held += bytes
         }
         if isCut { dropCutEscape() }
-        if isLast || held.count >= Self.stepBytes + reach {
+        if isLast || held.count >= stepBytes + reach {
             let cut = isLast ? held.count : held.count - reach
             pass(upTo: cut, isLast: isLast, isCut: isCut, &output)
         }

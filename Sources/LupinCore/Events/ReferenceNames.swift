@@ -66,7 +66,9 @@ enum ReferenceNames {
     }
 
     /// The number of bytes of the longest name of a byte; 0 for one without a name.
-    static func longestName(of byte: UInt8) -> Int {
+    static func longestName(of byte: UInt8) -> Int { longest[Int(byte)] }
+
+    private static let longest: [Int] = (0...UInt8.max).map { byte in
         let names = ascii.first { $0.key.value == UInt32(byte) }?.value ?? ""
         return names.split(separator: " ").map(\.utf8.count).max() ?? 0
     }

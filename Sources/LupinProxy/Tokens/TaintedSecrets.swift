@@ -5,7 +5,7 @@ import Synchronization
 /// The one owner of the secrets that the redactors of all workers learn at run time.
 package final class TaintedSecrets: Sendable {
     /// Beyond this many the oldest are dropped: they have been replaced often enough.
-    package static let countMax = 512
+    private let countMax: Int
     /// Of those, cookies of jars, which servers may replace with every response.
     static let cookiesMax = 256
     /// Dropped secrets that a redactor may still know: to make it anew for each would take much
@@ -33,7 +33,7 @@ package final class TaintedSecrets: Sendable {
     /// How often a secret was added; a redactor of the current generation knows them all.
     private let generation = Atomic(0)
 
-    package init() {}
+    package init(countMax: Int = 512) { self.countMax = countMax }
 
     var current: Int { generation.load(ordering: .acquiring) }
 
@@ -41,7 +41,7 @@ package final class TaintedSecrets: Sendable {
 
     package func add(_ text: String) {
         state.withLock { state in
-            if state.add(text) { generation.add(1, ordering: .releasing) }
+            if state.add(text, countMax) { generation.add(1, ordering: .releasing) }
         }
     }
 
@@ -49,7 +49,7 @@ package final class TaintedSecrets: Sendable {
     package func add(cookies values: [String]) {
         state.withLock { state in
             for value in values where value.utf8.count >= SecretMatcher.secretBytesMin {
-                guard state.add(value) else { continue }
+                guard state.add(value, countMax) else { continue }
                 state.cookies.append(value)
                 if state.cookies.count > Self.cookiesMax {
                     state.remove(state.cookies.removeFirst())
@@ -93,9 +93,9 @@ package final class TaintedSecrets: Sendable {
 
 extension TaintedSecrets.State {
     /// Adds a secret in the place of the oldest; returns false if it is known.
-    fileprivate mutating func add(_ text: String) -> Bool {
+    fileprivate mutating func add(_ text: String, _ countMax: Int) -> Bool {
         guard known.insert(text).inserted else { return false }
-        if texts.count >= TaintedSecrets.countMax { known.remove(texts.removeFirst()) }
+        if texts.count >= countMax { known.remove(texts.removeFirst()) }
         texts.append(text)
         return true
     }

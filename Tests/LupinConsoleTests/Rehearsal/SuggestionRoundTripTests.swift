@@ -52,7 +52,7 @@ struct SuggestionRoundTripTests {
         return line
     }
 
-    @Test(arguments: 0..<200)
+    @Test(arguments: 0..<50)
     func `nothing that got through is refused`(seed: Int) throws {
         var dice = Dice(state: UInt64(seed) &* 7919 &+ 1)
         let count = Int.random(in: 1...40, using: &dice)

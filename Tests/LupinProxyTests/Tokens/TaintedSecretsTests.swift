@@ -5,6 +5,9 @@ import LupinProxy
 import Testing
 
 struct TaintedSecretsTests {
+    /// Fewer than lupin keeps, and enough for several redactors to be made anew.
+    private static let countMax = 30
+
     private let plain = Redactor(
         settings: RedactionSettings(),
         secrets: ["of-the-file"],
@@ -18,13 +21,13 @@ struct TaintedSecretsTests {
     }
 
     @Test func `each secret is known as soon as it was added, and as long as it is kept`() {
-        let secrets = TaintedSecrets()
-        for i in 0..<(3 * TaintedSecrets.countMax) {
+        let secrets = TaintedSecrets(countMax: Self.countMax)
+        for i in 0..<(8 * Self.countMax) {
             secrets.add(secret(i))
             let redactor = secrets.redactor(plain, ofSnapshot: 1)
             #expect(hides(redactor, secret(i)))
-            guard i % 100 == 99 else { continue }
-            for known in max(0, i + 1 - TaintedSecrets.countMax)...i {
+            guard i % 16 == 15 else { continue }
+            for known in max(0, i + 1 - Self.countMax)...i {
                 #expect(hides(redactor, secret(known)), "\(known) at \(i)")
             }
             #expect(hides(redactor, "of-the-file"))
@@ -45,11 +48,11 @@ struct TaintedSecretsTests {
     }
 
     @Test func `many that come up before anybody asks are known`() {
-        let secrets = TaintedSecrets()
+        let secrets = TaintedSecrets(countMax: Self.countMax)
         _ = secrets.redactor(plain, ofSnapshot: 1)
-        for i in 0..<(2 * TaintedSecrets.countMax) { secrets.add(secret(i)) }
+        for i in 0..<(2 * Self.countMax) { secrets.add(secret(i)) }
         let redactor = secrets.redactor(plain, ofSnapshot: 1)
-        for i in TaintedSecrets.countMax..<(2 * TaintedSecrets.countMax) {
+        for i in Self.countMax..<(2 * Self.countMax) {
             #expect(hides(redactor, secret(i)))
         }
     }

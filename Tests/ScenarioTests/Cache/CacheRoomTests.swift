@@ -63,11 +63,11 @@ struct CacheRoomTests {
                 #expect(try client.response(to: method).status == 200)
             }
         }
-        try ask(0..<200)
+        try ask(0..<100)
         let before = running.residentBytes
-        try ask(200..<1700)
-        // These URLs alone have 30 MB.
-        #expect(running.residentBytes < before + (12 << 20))
+        try ask(100..<700)
+        // These URLs alone have 12 MB.
+        #expect(running.residentBytes < before + (6 << 20))
     }
 
     @Test func `a reload that makes the room smaller drops what no longer fits`() async throws {
