@@ -1,12 +1,11 @@
-// A client and an origin that say the same again and again.
+// A client and an origin with a connection that is kept.
 import LupinTestKit
 import Testing
 
-/// One GET, again and again, and what the origin says to it.
-///
-/// `warmUps` of them go before each story.
-struct EqualRequests {
-    static let warmUps = 4
+/// A GET on a connection that has served one before, and what the origin says to it.
+struct KeptConnection {
+    /// So many exchanges go before each story.
+    static let served = 1
     static let date = "Sun, 22 Nov 2026 09:30:00 GMT"
     static let good = response(200, "Date: \(date)", body: "good")
 
@@ -18,24 +17,22 @@ struct EqualRequests {
     let request: String
     private let usual: String
 
-    /// Warms up, by default with a client of its own.
+    /// Has the connection made, by default by a client of its own.
     init(
         _ proxy: ProxyFixture,
         _ response: String = good,
-        _ fields: [String] = [],
         by client: ScriptedClient? = nil
     ) throws {
         origin = try PlayedOrigin()
         usual = response
         let client = try client ?? proxy.client()
         self.client = client
-        request = Self.request(origin.url("/same"), fields)
+        request = Self.request(origin.url("/same"))
         try client.send(request)
         connection = try origin.accept()
         try connection.request()
         try connection.send(response)
         try client.response()
-        for _ in 1..<Self.warmUps { try repeatOnce() }
     }
 
     /// A GET of `url` with `fields`.
@@ -92,24 +89,5 @@ extension ScriptedMessage {
     var whole: String {
         ([startLine] + fields.map { "\($0.name): \($0.value)" }).joined(separator: "\n")
             + "\n\n\(bodyText)"
-    }
-}
-
-extension RecordLine {
-    /// The line without what differs in any two exchanges.
-    var likeOthers: String {
-        text.replacing(/"(id|ts|port|wait|total|blocked)":("[^"]*"|[0-9.]+),?/, with: "")
-    }
-}
-
-extension ProxyFixture {
-    /// The lines of exchanges, when there are that many; between them may be others.
-    func exchanges(_ count: Int) throws -> [RecordLine] {
-        var lines: [RecordLine] = []
-        try eventually("\(count) exchanges") {
-            lines = recordsSoFar().filter { $0["event"] == "exchange" }
-            return lines.count >= count
-        }
-        return lines
     }
 }
