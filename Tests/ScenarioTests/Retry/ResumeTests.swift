@@ -132,20 +132,26 @@ struct ResumeTests {
         }
     }
 
+    /// An origin of which the client has half a response of ten bytes.
+    private func halfSent(
+        _ proxy: ProxyFixture
+    ) throws -> (origin: PlayedOrigin, client: ScriptedClient, first: OriginConnection) {
+        let origin = try PlayedOrigin()
+        let client = try proxy.client()
+        try client.send("GET", origin.url())
+        let first = try origin.accept()
+        try first.request()
+        try first.send(head("HTTP/1.1 200 OK", "ETag: \"v\"", "Content-Length: 10") + "01234")
+        _ = try client.stream.head()
+        #expect(try client.stream.text(5) == "01234")
+        return (origin, client, first)
+    }
+
     @Test func `the second attempt comes at once, the third after the back-off`() async throws {
         let clock = VirtualClock()
         let rules = everywhere("resume: true, retry: {use: standard, backoff: {jitter: none}}")
         try await ProxyFixture.run(rules, clock: clock) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            let first = try origin.accept()
-            try first.request()
-            try first.send(
-                head("HTTP/1.1 200 OK", "ETag: \"v\"", "Content-Length: 10") + "01234"
-            )
-            _ = try client.stream.head()
-            #expect(try client.stream.text(5) == "01234")
+            let (origin, client, first) = try halfSent(proxy)
             first.close()
             let second = try origin.accept()
             try second.request()
@@ -236,16 +242,7 @@ struct ResumeTests {
         let clock = VirtualClock()
         let rules = everywhere("resume: true", "timeouts: {idle: 30s}")
         try await ProxyFixture.run(rules, clock: clock) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            let first = try origin.accept()
-            try first.request()
-            try first.send(
-                head("HTTP/1.1 200 OK", "ETag: \"v\"", "Content-Length: 10") + "01234"
-            )
-            _ = try client.stream.head()
-            #expect(try client.stream.text(5) == "01234")
+            let (origin, client, first) = try halfSent(proxy)
             try clock.advance(by: .milliseconds(30_100))
             let second = try origin.accept()
             _ = try first.waitForEnd()
@@ -261,16 +258,7 @@ struct ResumeTests {
         let clock = VirtualClock()
         let rules = everywhere("resume: true, retry: {use: standard, backoff: {jitter: none}}")
         try await ProxyFixture.run(rules, clock: clock) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url())
-            let first = try origin.accept()
-            try first.request()
-            try first.send(
-                head("HTTP/1.1 200 OK", "ETag: \"v\"", "Content-Length: 10") + "01234"
-            )
-            _ = try client.stream.head()
-            #expect(try client.stream.text(5) == "01234")
+            let (origin, client, first) = try halfSent(proxy)
             first.close()
             let second = try origin.accept()
             try second.request()
