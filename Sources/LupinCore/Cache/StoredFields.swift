@@ -146,11 +146,11 @@ extension FieldSection.Line {
 extension FieldName {
     /// Fields of the connection (RFC 9110 §7.6.1) or of a proxy on the way (RFC 9111 §3.1).
     fileprivate var isNeverStored: Bool {
-        switch self {
-        case .connection, .keepAlive, .proxyConnection, .te, .transferEncoding, .upgrade, .trailer,
-            .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization:
-            true
-        default: false
+        switch scope {
+        case .connection, .proxy: true
+        // A stored response has one length, and no trailers.
+        case .framing: self != .contentLength
+        case .target, .head, .message: false
         }
     }
 

@@ -14,16 +14,15 @@ extension RequestStep {
                     + " one"
             }
         }
-        switch FieldName(name.utf8.span) {
-        case .host: return "`Host` follows the URL; `url: {host: …}` changes it"
-        case .contentLength, .transferEncoding, .trailer:
-            return "`\(name)` frames the message; lupin writes it itself"
-        case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings:
+        switch FieldName(name.utf8.span).scope {
+        case .target: return "`Host` follows the URL; `url: {host: …}` changes it"
+        case .framing: return "`\(name)` frames the message; lupin writes it itself"
+        case .connection:
             return "`\(name)` is about one connection and goes no further; lupin writes it itself"
-        case .proxyAuthorization, .proxyAuthenticate, .proxyAuthenticationInfo:
+        case .proxy:
             return "`\(name)` is for a proxy, never for an origin; credentials for a parent proxy"
                 + " stand in its URL: `proxy: http://user:password@host:port`"
-        default: return nil
+        case .head, .message: return nil
         }
     }
 
@@ -68,14 +67,5 @@ extension FieldSection.Line {
     /// or the target.
     ///
     /// A tool's `Connection: Authorization` does not hide a field that a step sets.
-    var isForSteps: Bool {
-        if isHopByHop { return false }
-        return switch known {
-        case .host, .contentLength, .transferEncoding, .trailer, .connection, .keepAlive,
-            .proxyConnection, .te, .upgrade, .http2Settings, .proxyAuthorization,
-            .proxyAuthenticate, .proxyAuthenticationInfo:
-            false
-        default: true
-        }
-    }
+    var isForSteps: Bool { !isHopByHop && known.scope.isEndToEnd }
 }

@@ -22,10 +22,10 @@
         bits |= 1 &<< UInt64(name.rawValue)
     }
 
-    /// The names of both sets.
-    package func union(_ other: FieldNameSet) -> FieldNameSet {
+    /// Returns the set without `name`.
+    package func without(_ name: FieldName) -> FieldNameSet {
         var set = self
-        set.bits |= other.bits
+        set.bits &= ~(1 &<< UInt64(name.rawValue))
         return set
     }
 

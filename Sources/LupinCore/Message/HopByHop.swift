@@ -26,7 +26,7 @@ package enum HopByHop {
         removeForged(&fields)
         mark(
             &fields,
-            keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
+            keepsProxyAuthorization ? ofHop.without(.proxyAuthorization) : ofHop
         )
         if fields.names.contains(.expect) { markRepeatedExpectations(&fields) }
         return wishes
@@ -42,8 +42,7 @@ package enum HopByHop {
         keepsProxyAuthenticate: Bool = false,
         keepsAltSvc: Bool
     ) {
-        var names = ofResponses
-        if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
+        var names = keepsProxyAuthenticate ? ofHop.without(.proxyAuthenticate) : ofHop
         if !keepsAltSvc { names.insert(.altSvc) }
         mark(&fields, names)
         removeForged(&fields)
@@ -93,25 +92,17 @@ package enum HopByHop {
         }
     }
 
-    /// The fields of a request's connection, whatever else is asked for.
-    private static let ofRequests = ofBoth.with(.http2Settings).with(.proxyAuthenticate)
-    /// The same for responses.
-    private static let ofResponses = ofBoth.with(.proxyAuthorization)
-    private static let ofBoth = FieldNameSet().with(.connection).with(.keepAlive)
-        .with(.proxyConnection).with(.te).with(.upgrade).with(.transferEncoding)
-        .with(.proxyAuthenticationInfo)
+    /// What goes no further than lupin; Content-Length and Trailer do, since they stay true.
+    private static let ofHop = FieldNameSet(of: .connection, .proxy).with(.transferEncoding)
 
     /// Marks hop-by-hop fields that adapters added, which must not control a connection.
     ///
-    /// It ignores the names in the client's Connection, which must not strip what adapters add.
+    /// It ignores the names in the client's Connection, which must not strip what adapters add, and
+    /// leaves what logs in to a parent proxy.
     package static func markAdded(_ fields: inout FieldSection) {
-        for i in fields.lines.indices {
-            switch fields.lines[i].known {
-            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings,
-                .transferEncoding, .proxyAuthenticate, .proxyAuthenticationInfo:
-                fields.lines[i].isHopByHop = true
-            default: break
-            }
+        let names = ofHop.without(.proxyAuthorization)
+        for i in fields.lines.indices where names.contains(fields.lines[i].known) {
+            fields.lines[i].isHopByHop = true
         }
     }
 

@@ -31,35 +31,6 @@ package enum ChunkedEncoder {
         }
     }
 
-    static let notTrailers = FieldName.allCases.reduce(FieldNameSet()) { names, name in
-        name.isAllowedInTrailers ? names : names.with(name)
-    }
-}
-
-extension FieldName {
-    /// Whether the field may be forwarded as a trailer.
-    ///
-    /// RFC 9110 §6.5.1 excludes framing, routing, request modifiers, authentication, response
-    /// control data and content processing. Unknown fields may be forwarded.
-    package var isAllowedInTrailers: Bool {
-        switch self {
-        case .contentLength, .transferEncoding, .trailer, .connection, .keepAlive, .te, .upgrade,
-            .proxyConnection, .http2Settings:
-            false  // framing and connection
-        case .host, .forwarded, .via, .maxForwards:
-            false  // routing
-        case .expect, .range, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
-            .ifUnmodifiedSince, .cacheControl, .accept, .acceptEncoding:
-            false  // request modifiers
-        case .authorization, .proxyAuthorization, .proxyAuthenticate, .wwwAuthenticate,
-            .proxyAuthenticationInfo, .cookie, .setCookie:
-            false  // authentication and state
-        case .age, .date, .expires, .location, .refresh, .retryAfter, .vary, .altSvc:
-            false  // response control data
-        case .contentEncoding, .contentType, .contentRange:
-            false  // how the content is processed
-        case .other, .etag, .lastModified, .link, .proxyStatus, .referer, .server, .userAgent:
-            true
-        }
-    }
+    /// What may not be a trailer; names that lupin does not know may be one.
+    static let notTrailers = FieldNameSet(of: .connection, .framing, .proxy, .target, .head)
 }

@@ -10,10 +10,7 @@ final class HTTP2FieldWriter {
     typealias Submit = (UnsafeBufferPointer<nghttp2_nv>) -> Int32
 
     /// Fields that HTTP/2 replaces or forbids (RFC 9113 §8.2.2), and fields that lupin sets itself.
-    private static let left = FieldNameSet().with(.connection).with(.keepAlive)
-        .with(.proxyConnection).with(.transferEncoding).with(.upgrade).with(.http2Settings)
-        .with(.te).with(.host).with(.contentLength)
-    private static let notTrailers = left.union(ChunkedEncoder.notTrailers)
+    private static let left = FieldNameSet(of: .connection, .framing, .target).without(.trailer)
     /// The most fields that lupin adds to those of the head.
     private static let ownFieldsMax = 12
     /// An upper bound on the bytes of numbers and of the text around our own values.
@@ -107,7 +104,7 @@ final class HTTP2FieldWriter {
     /// Encodes trailers and passes them to `submit`.
     func trailers(_ fields: borrowing FieldSection, _ submit: Submit) -> Int32 {
         unsafe write(fields, ownBytes: 0, submit) { block in
-            block.addLines(of: fields, without: Self.notTrailers, isWebSocket: false)
+            block.addLines(of: fields, without: ChunkedEncoder.notTrailers, isWebSocket: false)
         }
     }
 
