@@ -1,12 +1,12 @@
 // The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
-import LupinCore
+package import LupinCore
 import LupinIO
 
 /// The timeouts of lupin's waits, in microseconds.
 ///
 /// `Duration` keeps attoseconds in 128 bits: turning one into microseconds costs 270 instructions,
 /// and every request needs a few. A class, because every exchange holds them.
-final class Waits: Sendable {
+package final class Waits: Sendable {
     let clientIdle: UInt64
     let clientHeader: UInt64
     let sniff: UInt64
@@ -24,7 +24,7 @@ final class Waits: Sendable {
     /// No timeout of an exchange can expire before `patienceMin`, when it has a task for certain.
     let isPatient: Bool
 
-    init(_ timeouts: Timeouts) {
+    package init(_ timeouts: Timeouts) {
         clientIdle = timeouts.clientIdle.microseconds
         clientHeader = timeouts.clientHeader.microseconds
         sniff = timeouts.sniff.microseconds

@@ -126,9 +126,9 @@ struct RuleDecoder {
         case .stop:
             rule.stop = context.boolean(node) ?? false
         case .timeouts:
-            rule.timeouts = timeouts(node)
+            leaves(node, in: "timeouts", example: "{total: 90s}", into: &rule)
         case .log:
-            rule.log = log(node)
+            log(node, into: &rule)
         case .proxy:
             rule.proxy = context.proxy(node).map { context.withoutLoop($0, listeners, at: node) }
         case .retry:
@@ -190,46 +190,35 @@ struct RuleDecoder {
         }
     }
 
-    private func timeouts(_ node: YAMLNode) -> TimeoutOverrides {
-        var overrides = TimeoutOverrides()
-        for (entry, setting) in settings(node, in: "timeouts", example: "{total: 90s}") {
-            if setting.key == "min_rate" {
-                if let value = context.rate(entry.value) { overrides.minRateBytesPerSecond = value }
-                continue
-            }
-            guard let value = context.duration(entry.value, setting) else { continue }
-            switch setting.key {
-            case "sniff": overrides.sniff = value
-            case "expect": overrides.expect = value
-            case "dns": overrides.dns = value
-            case "connect": overrides.connect = value
-            case "tls": overrides.tls = value
-            case "response_header": overrides.responseHeader = value
-            case "idle": overrides.idle = value
-            case "tunnel_idle": overrides.tunnelIdle = value
-            case "total": overrides.total = .some(value)
-            default: break
-            }
+    private func log(_ node: YAMLNode, into rule: inout Rule) {
+        if case .scalar("off", _) = node.content {
+            rule.log.off = true
+            return
         }
-        return overrides
+        leaves(node, in: "log", example: "off", into: &rule)
+        // A later rule that sets log options turns the log back on.
+        rule.log.off = false
     }
 
-    private func log(_ node: YAMLNode) -> LogOverrides {
-        var overrides = LogOverrides()
-        if case .scalar("off", _) = node.content {
-            overrides.off = true
-            return overrides
-        }
-        for (entry, setting) in settings(node, in: "log", example: "off") {
-            switch setting.key {
-            case "headers": overrides.headers = context.loggedHeaders(entry.value)
-            case "level": overrides.level = context.logLevel(entry.value, setting)
-            default: break
+    /// Decodes a section that rules may have too.
+    private func leaves(
+        _ node: YAMLNode,
+        in section: String,
+        example: String,
+        into rule: inout Rule
+    ) {
+        for (entry, setting, leaf) in settings(node, in: section, example: example) {
+            switch leaf {
+            case .timeout(let place):
+                rule.timeouts.take(place) { timeouts in
+                    context.take(entry.value, setting, to: place, in: &timeouts)
+                }
+            case .logHeaders: rule.log.headers = context.loggedHeaders(entry.value)
+            case .logLevel: rule.log.level = context.logLevel(entry.value, setting)
+            // Not available yet.
+            case .logBodies: break
             }
         }
-        // A later rule that sets log options turns the log back on.
-        overrides.off = false
-        return overrides
     }
 
     /// The entries of a section that rules may have too, with their settings.
@@ -237,12 +226,16 @@ struct RuleDecoder {
         _ node: YAMLNode,
         in section: String,
         example: String
-    ) -> [(YAMLNode.Entry, Setting)] {
+    ) -> [(YAMLNode.Entry, Setting, RuleLeaf)] {
         let entries = context.entries(node, of: "a map", example: "\(section): \(example)") ?? []
         let known = SettingsTable.settings.filter { $0.isPerRule && $0.section == section }
         return entries.compactMap { entry in
-            if let setting = known.first(where: { $0.key == entry.key }) {
-                guard case .later(let what) = setting.availability else { return (entry, setting) }
+            if let setting = known.first(where: { $0.key == entry.key }),
+                let leaf = setting.ruleLeaf
+            {
+                guard case .later(let what) = setting.availability else {
+                    return (entry, setting, leaf)
+                }
                 if !context.isOff(entry.value, setting.offValues) {
                     context.unavailable(entry.key, what, at: entry, hint: setting.substitute)
                 }

@@ -126,6 +126,8 @@ struct SettingsDecoder {
         }
         switch setting.place {
         case .plain(let place): context.take(entry.value, setting, to: place, in: &settings)
+        case .timeouts(let place):
+            context.take(entry.value, setting, to: place, in: &settings.timeouts)
         case .special(let special): decode(entry, setting, special)
         // Listeners and policies are read whole.
         case .listener, .nowhere: break

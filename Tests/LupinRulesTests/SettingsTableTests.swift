@@ -132,7 +132,7 @@ struct SettingsTableTests {
     }
 
     @Test func `every plain value arrives at its place, and nowhere else`() throws {
-        #expect(Self.plain.count >= 50)
+        #expect(Self.plain.count >= 40)
         for row in Self.plain {
             // A response is no larger than the whole store.
             let company = row.setting.name == "cache.store.max_object" ? "memory: 1TiB, " : ""
@@ -145,6 +145,35 @@ struct SettingsTableTests {
                 #expect(settings == Settings(), "\(text)")
             }
         }
+    }
+
+    @Test func `every timeout arrives at its place, and in a rule if one may have it`() throws {
+        for row in TimeoutTable.rows {
+            for sample in samples(row.setting, row.place) {
+                let text = body(row.setting.name, sample.text)
+                expect(try configuration(text).settings.timeouts, row, sample.value, text)
+                let rule = "rules: [{match: {}, \(text)}]"
+                guard row.setting.isPerRule else {
+                    #expect(decode(rule).errors.map(\.code) == [.key], "\(rule)")
+                    continue
+                }
+                let overrides = try #require(try configuration(rule).rules.rules.first).timeouts
+                expect(Timeouts().applying(overrides), row, sample.value, rule)
+            }
+        }
+    }
+
+    /// Expects the value at the place of `row`, and defaults elsewhere.
+    private func expect(
+        _ timeouts: Timeouts,
+        _ row: TimeoutRow,
+        _ value: Value,
+        _ text: String
+    ) {
+        #expect(self.value(at: row.place, in: timeouts) == value, "\(text)")
+        var others = timeouts
+        restore(row.place, in: &others, from: Timeouts())
+        #expect(others == Timeouts(), "\(text)")
     }
 
     @Test func `every plain value of a retry policy arrives at its place`() throws {
@@ -174,9 +203,9 @@ struct SettingsTableTests {
     }
 
     @Test func `what lies beyond a range is refused, and words that are none`() {
-        for row in Self.plain {
-            for sample in refused(row.setting.kind) {
-                let text = body(row.setting.name, sample.text)
+        for setting in Self.plain.map(\.setting) + TimeoutTable.settings {
+            for sample in refused(setting.kind) {
+                let text = body(setting.name, sample.text)
                 #expect(decode(text).errors.map(\.code) == [sample.code], "\(text)")
             }
         }
@@ -262,6 +291,27 @@ struct SettingsTableTests {
         let result = decode(body(special.rawValue, value), files: SampleFile.all)
         #expect(result.errors.report() == "")
         #expect(try #require(result.configuration).settings != Settings())
+    }
+
+    @Test func `a change needs a restart where its own row says so, and nowhere else`() throws {
+        let demanding = Self.available.filter { $0.demandsRestart != nil }
+        #expect(demanding.count >= 7)
+        for setting in Self.available {
+            let text: String? =
+                switch setting.place {
+                case .plain(let place):
+                    samples(setting, place).map(\.text).first { $0 != setting.defaultText }
+                case .timeouts(let place): samples(setting, place).first?.text
+                case .special(let special): other(special)
+                case .listener, .nowhere: nil
+                }
+            guard let text else { continue }
+            let result = decode(body(setting.name, text), files: SampleFile.all)
+            let changed = try #require(result.configuration, "\(setting.name)").settings
+            let told = demanding.filter { $0.demandsRestart?(Settings(), changed) ?? false }
+            let expected = demanding.map(\.name).filter { $0 == setting.name }
+            #expect(told.map(\.name) == expected, "\(setting.name)")
+        }
     }
 
     private func other(_ key: Setting.ListenerKey) -> String {

@@ -115,7 +115,7 @@ package final class Plan: Sendable {
         self.matched = matched
         names = rules.map(\.name)
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
-        hasTimeouts = timeouts != TimeoutOverrides()
+        hasTimeouts = !timeouts.isEmpty
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         let leading = rules.last { $0.proxy != nil }
         (proxy, proxyRule) = (leading?.proxy, leading?.name)

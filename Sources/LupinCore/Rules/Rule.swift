@@ -115,22 +115,6 @@ package struct Match: Sendable {
     }
 }
 
-/// `timeouts:` of a rule; merged leaf by leaf, nil keeps the earlier value.
-package struct TimeoutOverrides: Sendable, Equatable {
-    package var minRateBytesPerSecond: Int??
-    package var sniff: Duration?
-    package var expect: Duration?
-    package var dns: Duration?
-    package var connect: Duration?
-    package var tls: Duration?
-    package var responseHeader: Duration?
-    package var idle: Duration?
-    package var tunnelIdle: Duration?
-    package var total: Duration??
-
-    package init() {}
-}
-
 extension TLSOverrides {
     /// Whether everything is inherited.
     package var isEmpty: Bool {

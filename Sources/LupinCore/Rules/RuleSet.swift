@@ -129,22 +129,6 @@ package struct RuleSet: Sendable {
     }
 }
 
-extension TimeoutOverrides {
-    /// Merges every leaf that `later` sets.
-    mutating func merge(_ later: TimeoutOverrides) {
-        minRateBytesPerSecond = later.minRateBytesPerSecond ?? minRateBytesPerSecond
-        sniff = later.sniff ?? sniff
-        expect = later.expect ?? expect
-        dns = later.dns ?? dns
-        connect = later.connect ?? connect
-        tls = later.tls ?? tls
-        responseHeader = later.responseHeader ?? responseHeader
-        idle = later.idle ?? idle
-        tunnelIdle = later.tunnelIdle ?? tunnelIdle
-        total = later.total ?? total
-    }
-}
-
 extension LogOverrides {
     /// Merges every leaf that `later` sets.
     mutating func merge(_ later: LogOverrides) {

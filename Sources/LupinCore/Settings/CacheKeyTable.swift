@@ -22,7 +22,7 @@ package enum CacheKeyTable {
             .text("a path"),
             "~/.cache/lupin",
             "of the disk part; below $XDG_CACHE_HOME where that is set"
-        ),
+        ).needingRestart(\.cacheStore.path),
         .size(
             "cache.store.max_object",
             \.cacheStore.objectBytesMax,

@@ -45,9 +45,14 @@ package struct Setting: Sendable {
     package var substitute: String?
     /// Values that are accepted while the key is not available, because they ask for nothing.
     package var offValues: [String] = []
-    /// Whether a rule may have the key too, below the same section.
-    package var isPerRule = false
+    /// What it is in a rule, below the same section; nil if no rule may have it.
+    package var ruleLeaf: RuleLeaf?
+    /// Whether two settings differ in it, if it can't change while lupin runs; nil if it can.
+    package var demandsRestart: (@Sendable (Settings, Settings) -> Bool)?
     package var place = Place.nowhere
+
+    /// Whether a rule may have the key too.
+    package var isPerRule: Bool { ruleLeaf != nil }
 
     /// The part behind the last dot.
     package var key: String {

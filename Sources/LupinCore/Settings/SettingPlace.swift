@@ -48,6 +48,32 @@ extension ValuePlace {
         )
     }
 
+    /// Its key path; nil where the value is one of a few words.
+    var path: PartialKeyPath<Root>? {
+        switch self {
+        case .duration(let path): path
+        case .durationOrWord(let path): path
+        case .number(let path): path
+        case .numberOrWord(let path): path
+        case .boolean(let path): path
+        case .count(let path): path
+        case .choice: nil
+        }
+    }
+
+    /// Copies the value that lies there from one root to another.
+    func copy(from source: Root, to target: inout Root) {
+        switch self {
+        case .duration(let path): target[keyPath: path] = source[keyPath: path]
+        case .durationOrWord(let path): target[keyPath: path] = source[keyPath: path]
+        case .number(let path): target[keyPath: path] = source[keyPath: path]
+        case .numberOrWord(let path): target[keyPath: path] = source[keyPath: path]
+        case .boolean(let path): target[keyPath: path] = source[keyPath: path]
+        case .count(let path): target[keyPath: path] = source[keyPath: path]
+        case .choice(let read, let write): write(&target, read(source))
+        }
+    }
+
     /// The value in `root` as the file writes it.
     package func text(in root: Root, _ kind: Setting.Kind) -> String {
         switch self {
@@ -106,6 +132,8 @@ extension Setting {
     package enum Place: Sendable {
         /// What is decoded by its kind alone.
         case plain(ValuePlace<Settings>)
+        /// The same for what rules may have as well.
+        case timeouts(ValuePlace<Timeouts>)
         case special(Special)
         case listener(ListenerKey)
         /// Not into `Settings`: a key of a policy, whose table has the place, of a step, or of a
@@ -158,4 +186,12 @@ extension Setting {
         case address, protocols, tls
         case authentication = "auth"
     }
+}
+
+/// What a key that a section has in common with rules is in a rule.
+package enum RuleLeaf: Sendable {
+    case timeout(ValuePlace<Timeouts>)
+    case logLevel, logHeaders
+    /// Of a later version.
+    case logBodies
 }

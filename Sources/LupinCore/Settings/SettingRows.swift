@@ -188,9 +188,18 @@ extension Setting: SettingRow {
     }
 
     /// The same for rules too.
-    var perRule: Setting {
+    func perRule(_ leaf: RuleLeaf) -> Setting {
         var copy = self
-        copy.isPerRule = true
+        copy.ruleLeaf = leaf
+        return copy
+    }
+
+    /// The same where a running proxy keeps the value that it began with.
+    func needingRestart<Value: Equatable & SendableMetatype>(
+        _ path: any KeyPath<Settings, Value> & Sendable
+    ) -> Setting {
+        var copy = self
+        copy.demandsRestart = { $0[keyPath: path] != $1[keyPath: path] }
         return copy
     }
 }

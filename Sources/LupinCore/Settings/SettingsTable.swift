@@ -4,7 +4,7 @@
 /// The one table of settings, in the order of the file.
 package enum SettingsTable {
     package static let settings: [Setting] =
-        general + access + upstream + intercept + timeouts + limits + policies
+        general + access + upstream + intercept + TimeoutTable.settings + limits + policies
         + CacheKeyTable.store + CacheKeyTable.policy + log + capture + tape + exec
         + telemetry + admin
 
@@ -55,8 +55,6 @@ package enum SettingsTable {
 private let second: Int64 = 1000
 private let hour: Int64 = 3_600_000
 private let day: Int64 = 86_400_000
-/// Waiting: long enough to be meant, short enough to end.
-private let wait: ClosedRange<Int64> = 10...7 * day
 private let gibibyte = 1 << 30
 /// Often enough for every client that means well, seldom enough to matter.
 private let flood = 1...1_000_000
@@ -66,7 +64,8 @@ private let flood = 1...1_000_000
 extension SettingsTable {
     private static let general: [Setting] = [
         .special(.version, .number(1...1), "1", "format version, required"),
-        .number("workers", \.workers, 1...256, or: "auto", "event loops; auto = cores, at most 4"),
+        .number("workers", \.workers, 1...256, or: "auto", "event loops; auto = cores, at most 4")
+            .needingRestart(\.workers),
         .listener(
             .address,
             .text("address:port"),
@@ -231,67 +230,6 @@ extension SettingsTable {
         .choice("intercept.ca.key_type", \.intercept.authority.keyType, "of certificates"),
     ]
 
-    private static let timeouts: [Setting] = [
-        .duration(
-            "timeouts.client_idle",
-            \.timeouts.clientIdle,
-            wait,
-            "between requests on a kept-alive connection"
-        ),
-        .duration(
-            "timeouts.client_header",
-            \.timeouts.clientHeader,
-            wait,
-            "to the end of a request's head, from its first byte; of the first one from accept on"
-        ),
-        .rate(
-            "timeouts.min_rate",
-            \.timeouts.minRateBytesPerSecond,
-            "bytes a request body must bring over 30 s, such as 64/s"
-        ).perRule,
-        .duration(
-            "timeouts.sniff",
-            \.timeouts.sniff,
-            wait,
-            "after CONNECT: time to see the first bytes"
-        ).perRule,
-        .duration(
-            "timeouts.expect",
-            \.timeouts.expect,
-            wait,
-            "silent upstream after Expect: 100-continue"
-        ).perRule,
-        .duration("timeouts.dns", \.timeouts.dns, wait, "finding an address").perRule,
-        .duration(
-            "timeouts.connect",
-            \.timeouts.connect,
-            wait,
-            "reaching the origin or the parent proxy"
-        ).perRule,
-        .duration("timeouts.tls", \.timeouts.tls, wait, "the TLS handshake").perRule,
-        .duration(
-            "timeouts.response_header",
-            \.timeouts.responseHeader,
-            wait,
-            "from the request's end to the head of the response"
-        ).perRule,
-        .duration("timeouts.idle", \.timeouts.idle, wait, "no byte either way inside a body")
-            .perRule,
-        .duration(
-            "timeouts.tunnel_idle",
-            \.timeouts.tunnelIdle,
-            wait,
-            "no byte either way in a tunnel"
-        ).perRule,
-        .duration(
-            "timeouts.drain",
-            \.timeouts.drain,
-            0...hour,
-            "on stop: then connections are cut"
-        ),
-        .durationOrNone("timeouts.total", \.timeouts.total, wait, "the whole exchange").perRule,
-    ]
-
     private static let limits: [Setting] = [
         .number(
             "limits.connections",
@@ -397,20 +335,20 @@ extension SettingsTable {
             "log.level",
             \.log.level,
             "exchange | attempt | event: a line each, besides those before"
-        ).perRule,
+        ).perRule(.logLevel),
         .special(
             .logHeaders,
             .list("field names; or none, names, all"),
             "names",
             "none | names | [list] | all; secret values never"
-        ).perRule,
+        ).perRule(.logHeaders),
         .later(
             "log.bodies",
             .map("off or {max, types}"),
             "off",
             "message content",
             "logging of bodies"
-        ).perRule,
+        ).perRule(.logBodies),
         .special(.redactedHeaders, .list("globs over field names"), "[]", "such as [\"*-token\"]"),
         .special(.redactedParameters, .list("names of query parameters"), "[]", "such as [code]"),
         .special(
@@ -462,7 +400,7 @@ extension SettingsTable {
             .text("a folder"),
             "~/.local/state/lupin/capture",
             "readable by you alone"
-        ),
+        ).needingRestart(\.capture.path),
     ]
 
     private static let tape: [Setting] = [
@@ -486,13 +424,14 @@ extension SettingsTable {
             .text("auto, off or a path"),
             "auto",
             "a socket for lupin's user only; auto: lupin.sock in $XDG_RUNTIME_DIR"
-        ),
+        ).needingRestart(\.admin.socket),
         .number(
             "admin.history",
             \.admin.history,
             0...1_000_000,
             "exchanges kept in memory; 0: none"
-        ),
-        .special(.adminHTTP, .map("off or {address, token}"), "off", "the same by HTTP"),
+        ).needingRestart(\.admin.history),
+        .special(.adminHTTP, .map("off or {address, token}"), "off", "the same by HTTP")
+            .needingRestart(\.admin.http),
     ]
 }

@@ -42,6 +42,6 @@ extension SettingsTable {
             .text("off or address:port"),
             "off",
             "serves /metrics alone, to whoever reaches it"
-        ),
+        ).needingRestart(\.telemetry.prometheus),
     ]
 }

@@ -46,17 +46,8 @@ extension Control {
 
     /// The settings that cannot change while lupin runs, one sentence each.
     static func restartDemands(_ old: Settings, _ new: Settings) -> [String] {
-        var keys: [String] = []
-        if old.workers != new.workers { keys.append("workers") }
-        if old.cacheStore.path != new.cacheStore.path { keys.append("cache.store.path") }
-        if old.capture.path != new.capture.path { keys.append("capture.path") }
-        if old.admin.socket != new.admin.socket { keys.append("admin.socket") }
-        if old.admin.history != new.admin.history { keys.append("admin.history") }
-        if old.admin.http != new.admin.http { keys.append("admin.http") }
-        if old.telemetry.prometheus != new.telemetry.prometheus {
-            keys.append("telemetry.prometheus.listen")
-        }
-        return keys.map { "a change of \($0) needs a restart" }
+        SettingsTable.settings.filter { $0.demandsRestart?(old, new) ?? false }
+            .map { "a change of \($0.name) needs a restart" }
     }
 
     private func snapshot(
