@@ -65,7 +65,8 @@ struct RetryConsistency {
 
     /// Warns when the rule matches no GET, since only GET is resumed by range.
     private func checkResume(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
-        guard rule.resume == true, !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET),
+        guard rule.flags[.resume] == true, !rule.matches.isEmpty,
+            !rule.matches.contains(where: \.mayBeGET),
             let entry = entries.first(where: { $0.key == "resume" })
         else { return }
         let message = "the rule \"\(rule.name)\" has nothing to resume: it matches no GET"

@@ -26,9 +26,7 @@ struct RuleConsistency {
 
     private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let entry = clearTextKey(of: rule, entries) else { return }
-        let isHTTPEnough = [
-            "request", "response", "respond", "cookies", "retry", "resume", "cache",
-        ].contains(entry.key)
+        let isHTTPEnough = RuleKey(rawValue: entry.key)?.row.isForHTTP ?? false
         let need = "the rule \"\(rule.name)\" needs https in clear text"
         switch rule.refusal(by: intercept) {
         case .mode:

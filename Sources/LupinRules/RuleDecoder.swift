@@ -113,6 +113,17 @@ struct RuleDecoder {
             context.unknownKey(entry, in: "rules", known: RuleKey.allCases.map(\.rawValue))
             return
         }
+        switch key.row.value {
+        case .flag: rule.flags[key] = context.boolean(entry.value)
+        case .special(let special): decode(entry, special, into: &rule)
+        }
+    }
+
+    private func decode(
+        _ entry: YAMLNode.Entry,
+        _ key: RuleKey.Special,
+        into rule: inout Rule
+    ) {
         let node = entry.value
         switch key {
         case .match:
@@ -135,8 +146,6 @@ struct RuleDecoder {
             rule.retry = RetryDecoder(context: context).retry(entry, retry)
         case .cache:
             rule.cache = CacheDecoder(context: context).cache(entry, cache)
-        case .resume:
-            rule.resume = context.boolean(node)
         case .trust:
             rule.trust = TrustDecoder(context: context).trust(entry, trust)
         case .clientCert:
@@ -153,14 +162,10 @@ struct RuleDecoder {
             rule.throttle = context.throttle(node) ?? ThrottleOverrides()
         case .capture:
             rule.capture = context.capture(node)
-        case .trace:
-            rule.trace = context.boolean(node)
         case .intercept:
             rule.intercept = isIntercepted(node)
         case .standIns:
             context.standIns(entry, settings.tokens, into: &rule)
-        case .scrub:
-            rule.scrub = context.boolean(node)
         case .crossSite:
             rule.crossSite = MatchDecoder(context: context).crossSite(node)
         case .name:
@@ -253,8 +258,8 @@ struct RuleDecoder {
 extension Rule {
     /// Records the line of a key, or of each leaf when the key merges leaf by leaf.
     fileprivate mutating func note(linesOf entry: YAMLNode.Entry) {
-        guard Rule.mergingKeys.contains(entry.key), case .map(let leaves) = entry.value.content,
-            !leaves.isEmpty
+        guard RuleKey(rawValue: entry.key)?.row.together == .merges,
+            case .map(let leaves) = entry.value.content, !leaves.isEmpty
         else {
             keyLines[entry.key] = entry.keyPlace.line
             return

@@ -77,7 +77,7 @@ struct TokenConsistency {
 
     /// E-AUTH: responses that show the command what its stand-in became.
     private func checkScrub(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
-        let unscrubbed = rules.filter { $0.rule.scrub == false }
+        let unscrubbed = rules.filter { $0.rule.flags[.scrub] == false }
         if unscrubbed.isEmpty { return }
         let given = Set(settings.exec.variables.map(\.token))
         let exchanging = rules.map(\.rule).filter {

@@ -70,7 +70,8 @@ package struct WrittenFile: Sendable {
         var rule = WrittenRule()
         guard case .map(let entries) = node.content else { return rule }
         for entry in entries {
-            if Rule.mergingKeys.contains(entry.key), case .map(let leaves) = entry.value.content,
+            if RuleKey(rawValue: entry.key)?.row.together == .merges,
+                case .map(let leaves) = entry.value.content,
                 !leaves.isEmpty
             {
                 for leaf in leaves { rule.keys.append(value(of: leaf, below: entry.key)) }

@@ -57,6 +57,18 @@ struct RuleDecoderTests {
         #expect(rule.stop)
     }
 
+    @Test func `every key that is true or false is read as one`() throws {
+        for key in RuleKey.allCases {
+            guard case .flag = key.row.value else { continue }
+            for isOn in [true, false] {
+                let rule = try rule("{match: a.dev, \(key.rawValue): \(isOn)}")
+                #expect(rule.flags == [key: isOn])
+            }
+            let wrong = decode("rules: [{match: a.dev, \(key.rawValue): maybe}]")
+            #expect(wrong.errors.map(\.code) == [.type], "\(key.rawValue)")
+        }
+    }
+
     @Test func `log off is a word, and a map turns the log on again`() throws {
         #expect(try rule("{match: {}, log: off}").log.off == true)
         #expect(try rule("{match: {}, log: {level: exchange}}").log.off == false)

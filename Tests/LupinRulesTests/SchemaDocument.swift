@@ -159,7 +159,7 @@ enum SchemaDocument {
 
     private static var rule: JSON {
         let text = JSON.object([("type", "string")])
-        let forms: [String: [(String, JSON)]] = [
+        var forms: [String: [(String, JSON)]] = [
             "name": [("type", "string")],
             "match": oneOrMany(
                 .object([
@@ -189,8 +189,6 @@ enum SchemaDocument {
                     .array([text, .object(cachePolicy([("use", text)]))])
                 )
             ],
-            "resume": [("type", "boolean")],
-            "trace": [("type", "boolean")],
             "stand_ins": [
                 (
                     "anyOf",
@@ -219,7 +217,6 @@ enum SchemaDocument {
                     ])
                 )
             ],
-            "scrub": [("type", "boolean")],
             "cross_site": oneOrMany(text),
             "capture": [
                 (
@@ -248,6 +245,9 @@ enum SchemaDocument {
             "intercept": [("enum", .array(["auto", true]))],
             "stop": [("type", "boolean")],
         ]
+        for key in RuleKey.allCases {
+            if case .flag = key.row.value { forms[key.rawValue] = [("type", "boolean")] }
+        }
         var schema = closed(properties(RuleKeyTable.rule, forms))
         schema.append(("required", .array(["match"])))
         schema.append(("definitions", .object([("match", match)])))

@@ -152,12 +152,9 @@ package struct RequestPreview: Sendable {
             let coding = step.coding.token
             notes.append("a body is compressed (\(coding)) where its size and coding allow")
         }
-        if let trace = plan.trace {
-            notes.append(
-                trace
-                    ? "traceparent names lupin's span, where telemetry exports traces"
-                    : "it is not traced, and traceparent passes untouched"
-            )
+        for key in RuleKey.allCases {
+            guard let isOn = plan.flags[key], let flag = key.flag else { continue }
+            if let note = isOn ? flag.notes.on : flag.notes.off { notes.append(note) }
         }
         if let delay = plan.delay {
             notes.append(

@@ -148,12 +148,12 @@ package enum Attached: Sendable, Hashable {
     }
 }
 
-extension RuleKey {
+extension RuleKey.Special {
     /// What the key attaches to requests that match all of `rules`, in the order of the file.
     ///
     /// Without the client certificate and the parent proxy, which also come from the settings and
     /// depend on the target. See ``Attachments``.
-    private func attachments(of rules: [Rule]) -> [Attached] {
+    fileprivate func attachments(of rules: [Rule]) -> [Attached] {
         switch self {
         case .request: StepTraits(rules.flatMap(\.steps)).attachments
         // A response with credentials is for the owner as well.
@@ -167,15 +167,20 @@ extension RuleKey {
         case .clientCert, .proxy: []
         // Each request that follows a redirect has a plan of its own.
         case .redirect: []
-        case .name, .match, .retry, .trust, .validate, .respond, .resume, .throttle, .tls,
-            .intercept, .timeouts, .log, .capture, .trace, .stop, .scrub, .crossSite:
+        case .name, .match, .retry, .trust, .validate, .respond, .throttle, .tls, .intercept,
+            .timeouts, .log, .capture, .stop, .crossSite:
             []
         }
     }
+}
 
+extension RuleKey {
     /// What all keys of `rules` attach.
     package static func allAttachments(of rules: [Rule]) -> [Attached] {
-        allCases.flatMap { $0.attachments(of: rules) }.reduce(into: []) { all, attachment in
+        let flags = rules.flags
+        let special = Special.allCases.flatMap { $0.attachments(of: rules) }
+        let flagged = allCases.filter { flags[$0] == true }.flatMap { $0.flag?.attaches ?? [] }
+        return (special + flagged).reduce(into: []) { all, attachment in
             if !all.contains(attachment) { all.append(attachment) }
         }
     }

@@ -3,8 +3,8 @@
 /// The closed set of requirements of a plan.
 ///
 /// A request whose plan requires nothing of ``needTask`` is served without a task, as long as there
-/// is no error. An exhaustive switch in `Plan` maps keys to requirements, so every new key must
-/// define its own.
+/// is no error. The row of a key that is `true` or `false` says its requirements, and an exhaustive
+/// switch in `Plan` those of the others, so every new key must define its own.
 package struct Demands: OptionSet, Sendable {
     package let rawValue: UInt16
     package init(rawValue: UInt16) { self.rawValue = rawValue }

@@ -21,20 +21,6 @@ package struct EffectiveKey: Sendable, Equatable {
     package var part: Part
 }
 
-extension Rule {
-    /// Keys whose leaves later rules replace one by one.
-    package static let mergingKeys: Set<String> = ["timeouts", "log", "throttle"]
-
-    /// Keys that apply to a CONNECT that is not intercepted.
-    fileprivate static let tunnelKeys: Set<String> = ["timeouts", "log", "throttle", "proxy"]
-
-    /// Keys without effect when lupin answers itself.
-    fileprivate static let answered: Set<String> = [
-        "request", "response", "retry", "cache", "trust", "validate", "redirect", "resume",
-        "throttle", "cookies", "client_cert", "tls", "proxy", "stand_ins", "scrub",
-    ]
-}
-
 extension RuleSet {
     /// The part of every key of the rules in `plan` for `subject`, rule by rule in the order of
     /// their lines.
@@ -59,28 +45,33 @@ extension RuleSet {
         _ plan: Plan,
         _ subject: MatchSubject
     ) -> EffectiveKey.Part {
-        let name = String(key.key.prefix { $0 != "." })
+        guard let name = RuleKey(rawValue: String(key.key.prefix { $0 != "." })) else {
+            return .holds
+        }
+        let row = name.row
         let rule = rules[key.rule]
-        if name == "stop", !mayStop(key.rule, isConnect: subject.isConnect) {
+        if name == .stop, !mayStop(key.rule, isConnect: subject.isConnect) {
             return .idle("the rule tests more than a CONNECT has, so it can't stop there")
         }
-        if name == "stop" || name == "intercept" { return .holds }
-        if subject.isConnect, !Rule.tunnelKeys.contains(name) {
-            guard name == "respond", rule.answersConnect else {
-                return .idle("does not act on a CONNECT")
-            }
+        if row.together == .stands { return .holds }
+        if subject.isConnect {
+            let acts =
+                switch row.onConnect {
+                case .acts: true
+                case .answers: rule.answersConnect
+                case .inside: false
+                }
+            if !acts { return .idle("does not act on a CONNECT") }
         }
-        if plan.respond != nil, Rule.answered.contains(name) {
-            return .idle("lupin answers itself")
-        }
-        if ["request", "response", "stand_ins"].contains(name) { return .adds }
-        if name == "trust", let own = rule.trust?.policy, let holding = plan.trust,
+        if plan.respond != nil, row.isUpstream { return .idle("lupin answers itself") }
+        if row.together == .adds { return .adds }
+        if name == .trust, let own = rule.trust?.policy, let holding = plan.trust,
             own.policy.acceptsAnyone, !holding.policy.acceptsAnyone
         {
             return .idle("\(own.name) never wins over \(holding.name)")
         }
         for other in later where other.rule != key.rule && other.replaces(key) {
-            let isIdle = name == "trust" && plan.trust != rules[other.rule].trust?.policy
+            let isIdle = name == .trust && plan.trust != rules[other.rule].trust?.policy
             if !isIdle { return .replaced(by: other.rule) }
         }
         return .holds

@@ -140,19 +140,19 @@ extension RuleSet {
 extension Rule {
     /// Whether it attaches or refuses something, so that it matters which requests it matches.
     var judges: Bool {
-        RuleKey.allCases.contains { key in
+        if flags.keys.contains(where: { $0.flag?.judges ?? false }) { return true }
+        return RuleKey.Special.allCases.contains { key in
             switch key {
             case .request, .response, .cookies, .standIns, .cache:
                 RuleKey.allAttachments(of: [self]).contains { $0.gate == .owner }
             case .clientCert: clientCertificate != nil
             case .respond: respond != nil
             case .crossSite: crossSite != nil
-            case .scrub: scrub != nil
             case .trust: trust != nil
             case .validate: validation != nil
             // They decide how a request goes out, and what is kept of it.
-            case .name, .match, .retry, .redirect, .resume, .throttle, .tls, .intercept, .proxy,
-                .timeouts, .log, .capture, .trace, .stop:
+            case .name, .match, .retry, .redirect, .throttle, .tls, .intercept, .proxy, .timeouts,
+                .log, .capture, .stop:
                 false
             }
         }

@@ -20,6 +20,8 @@ package final class Plan: Sendable {
     package let standIns: [String]
     /// Where they are, by their names.
     package let standInPlaces: [String: StandInPlaces]
+    /// What the keys say that are `true` or `false`; nil is no say.
+    package let flags: [RuleKey: Bool]
     /// Whether their secrets are masked in responses.
     package let scrubs: Bool
     /// Whether they are only because a stand-in may become a credential.
@@ -132,7 +134,13 @@ package final class Plan: Sendable {
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         (standIns, standInPlaces) = Self.standIns(of: acting)
-        (scrubs, scrubsForStandIns) = Self.scrubbing(acting, of: set, standIns + namedTokens)
+        var flags = acting.flags
+        scrubsForStandIns = flags[.scrub] == nil && set.keepsOne(of: standIns + namedTokens)
+        if scrubsForStandIns { flags[.scrub] = true }
+        // A trace may begin with the CONNECT.
+        flags[.trace] = rules.flags[.trace]
+        self.flags = flags
+        (scrubs, trace) = (flags[.scrub] ?? false, flags[.trace])
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         crossSite = acting.last { $0.crossSite != nil }?.crossSite ?? .none
@@ -147,7 +155,7 @@ package final class Plan: Sendable {
         (hedge, perTry) = (retry.hedge, retry.perTry)
         countsAttempts = retry.countsAttempts
         caching = (acting.last { $0.cache != nil }?.cache ?? nil).map(PlannedCache.init)
-        resumes = acting.last { $0.resume != nil }?.resume ?? false
+        resumes = flags[.resume] ?? false
         responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
         responseSummaries = responseSteps.map(\.summary)
         (bodyEdits, responseEdits) = (steps.filter(\.editsBody), responseSteps.filter(\.editsBody))
@@ -155,14 +163,14 @@ package final class Plan: Sendable {
         (clientCertificate, certificateRule) = Self.certificate(of: acting)
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         capture = acting.last { $0.capture != nil }?.capture
-        trace = rules.last { $0.trace != nil }?.trace
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
         var demands: Demands = []
-        for key in RuleKey.allCases {
+        for (key, isOn) in flags where isOn { demands.formUnion(key.flag?.demands ?? []) }
+        for key in RuleKey.Special.allCases {
             switch key {
             // They select requests, routes or log options, or copy what passes.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy, .capture: break
-            case .trust, .clientCert, .tls, .trace, .crossSite: break
+            case .trust, .clientCert, .tls, .crossSite: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
             case .request: for steps in traits { demands.formUnion(steps.demands) }
@@ -171,10 +179,8 @@ package final class Plan: Sendable {
             case .validate: demands.formUnion(validation?.demands ?? [])
             case .respond: if respond != nil { demands.insert(.answering) }
             case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }
-            case .resume: if resumes { demands.insert(.resuming) }
             case .throttle: if !throttle.isEmpty { demands.insert(.throttling) }
             case .standIns: if !standIns.isEmpty { demands.formUnion(.exchanging) }
-            case .scrub: if scrubs { demands.formUnion([.adapting, .scrubbing]) }
             case .cookies: if cookieJar != nil { demands.formUnion([.adapting, .judging]) }
             }
         }
@@ -184,17 +190,6 @@ package final class Plan: Sendable {
     private static func owns(_ rule: Rule) -> Bool {
         RuleKey.allAttachments(of: [rule]).contains { $0.gate == .owner }
             || (rule.clientCertificate ?? nil) != nil
-    }
-
-    /// Whether responses are scrubbed, and whether that is only for what a command may not see.
-    private static func scrubbing(
-        _ rules: [Rule],
-        of set: RuleSet,
-        _ tokens: [String]
-    ) -> (Bool, Bool) {
-        if let written = rules.last(where: { $0.scrub != nil })?.scrub { return (written, false) }
-        let isKept = set.keepsOne(of: tokens)
-        return (isKept, isKept)
     }
 
     private static func standIns(

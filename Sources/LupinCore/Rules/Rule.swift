@@ -31,20 +31,16 @@ package struct Rule: Sendable {
     package var retry: RetryPolicy?
     /// nil has no effect, `.some(nil)` is `off`.
     package var cache: CachePolicy??
-    /// Whether an interrupted download is completed by range; nil has no effect.
-    package var resume: Bool?
     /// The file of the cookie jar; nil has no effect, `.some(nil)` is no jar.
     package var cookieJar: String??
     /// nil has no effect.
     package var capture: CaptureRule?
-    /// Whether a trace begins with the request; nil has no effect, false never traces.
-    package var trace: Bool?
     /// The tokens whose stand-ins are exchanged, besides those of `auth` steps.
     package var standIns: [String] = []
     /// Where the stand-ins of both are exchanged; those of `auth` steps in fields in any case.
     package var standInPlaces = StandInPlaces.fields
-    /// Whether secrets are masked in responses; nil has no effect.
-    package var scrub: Bool?
+    /// What the keys say that are `true` or `false`; without a value they have no effect.
+    package var flags: [RuleKey: Bool] = [:]
     /// The pages of other sites that may use what is attached; nil has no effect.
     package var crossSite: CrossSite?
     /// `intercept: true`: https is decrypted for this rule.
@@ -73,6 +69,11 @@ package struct Rule: Sendable {
 
     /// Whether one of its matches tests something that a CONNECT does not have.
     package var testsClearText: Bool { matches.contains(where: \.testsClearText) }
+}
+
+extension [Rule] {
+    /// What their flags say together: the last rule that has one holds.
+    var flags: [RuleKey: Bool] { reduce(into: [:]) { $0.merge($1.flags) { _, later in later } } }
 }
 
 /// One alternative of `match:`: all of its keys must hold; an absent key always does.

@@ -2,8 +2,8 @@
 
 /// A key of a rule.
 ///
-/// The effects of a key on interception, credentials and documentation are exhaustive switches over
-/// this list, so every new key must define all of them.
+/// Each has a row, and those that are more than `true` or `false` have exhaustive switches for what
+/// they require and attach (``Special``): a new key must define all of its effects.
 package enum RuleKey: String, Sendable, CaseIterable {
     case name, match, request, response, retry, cache, trust, validate, respond, redirect, resume
     case throttle, cookies
@@ -28,11 +28,19 @@ package enum ClearTextNeed: Sendable, Comparable {
 extension Rule {
     /// What the whole rule requires of a CONNECT.
     var clearTextNeed: ClearTextNeed {
-        RuleKey.allCases.map { clearTextNeed(of: $0) }.max() ?? .none
+        let special = RuleKey.Special.allCases.map { clearTextNeed(ofSpecial: $0) }.max() ?? .none
+        return flags.reduce(special) { max($0, clearTextNeed(of: $1.key)) }
     }
 
     /// What one of its keys requires of a CONNECT.
     package func clearTextNeed(of key: RuleKey) -> ClearTextNeed {
+        switch key.row.value {
+        case .flag(let flag): flags[key] == true ? flag.need : .none
+        case .special(let special): clearTextNeed(ofSpecial: special)
+        }
+    }
+
+    private func clearTextNeed(ofSpecial key: RuleKey.Special) -> ClearTextNeed {
         switch key {
         case .name, .match, .stop, .proxy, .timeouts, .log, .throttle: .none
         case .request: steps.map(\.clearTextNeed).max() ?? .none
@@ -40,11 +48,8 @@ extension Rule {
         case .retry: retry == nil ? .none : .convenience
         case .cache: (cache ?? nil) == nil ? .none : .convenience
         case .redirect: (redirect ?? nil) == nil ? .none : .convenience
-        case .resume: resume == true ? .convenience : .none
         // Without clear text there is nothing to keep; no client breaks for that.
         case .capture: (capture ?? .off) == .off ? .none : .convenience
-        // Without clear text the request has no field to continue the trace in.
-        case .trace: trace == true ? .convenience : .none
         case .validate: validation?.clearTextNeed ?? .none
         case .trust: trust == nil ? .none : .demand
         case .respond:
@@ -56,7 +61,6 @@ extension Rule {
         case .intercept: intercept ? .demand : .none
         // The request would go out with a stand-in that the origin does not know.
         case .standIns: standIns.isEmpty ? .none : .demand
-        case .scrub: scrub == true ? .demand : .none
         // It only says for whom the other keys attach something.
         case .crossSite: .none
         }

@@ -21,7 +21,7 @@ import Testing
         let request = try #require(request)
         let rule = Rule.named("r") { rule in
             rule.steps = steps
-            rule.trace = trace
+            rule.flags[.trace] = trace
         }.labellingSecrets(labels)
         let rules = RuleSet([rule])
         return RequestPreview(

@@ -51,7 +51,7 @@ import Testing
         #expect(try Self.demands { _ in } == [])
         #expect(try Self.demands { $0.cache = .some(CachePolicy(name: "standard")) } == .storing)
         #expect(try Self.demands { $0.respond = CannedResponse(status: 403) } == .answering)
-        #expect(try Self.demands { $0.resume = true } == .resuming)
+        #expect(try Self.demands { $0.flags[.resume] = true } == .resuming)
         #expect(try Self.demands { $0.cookieJar = .some("/jar") } == [.adapting, .judging])
         #expect(try Self.demands { $0.log.off = true } == [])
         #expect(try Self.demands { $0.timeouts.total = .some(.seconds(1)) } == [])
@@ -73,7 +73,7 @@ import Testing
         let demands = try Self.demands(isConnect: true) { rule in
             rule.steps = [.auth(token: "github")]
             rule.cache = .some(CachePolicy(name: "standard"))
-            rule.resume = true
+            rule.flags[.resume] = true
         }
         #expect(demands == [])
     }

@@ -60,7 +60,7 @@ import Testing
         ("cookies", { $0.cookieJar = .some("jar") }, true, false),
         ("retry", { $0.retry = .safe }, true, true),
         ("cache", { $0.cache = .some(.standard) }, true, true),
-        ("resume", { $0.resume = true }, true, true),
+        ("resume", { $0.flags[.resume] = true }, true, true),
         (
             "respond with a body",
             {

@@ -41,7 +41,7 @@ struct StandInPlanTests {
     }
 
     @Test func `scrub wants whole bodies in clear, in codings that can be undone`() throws {
-        let (plan, rules) = try plan { $0.scrub = true }
+        let (plan, rules) = try plan { $0.flags[.scrub] = true }
         #expect(plan.scrubs && plan.readsResponses && plan.changesResponses)
         #expect(plan.demands == [.adapting, .scrubbing])
         #expect(rules.rules[0].clearTextNeed(of: .scrub) == .demand)
@@ -50,7 +50,7 @@ struct StandInPlanTests {
         #expect(!exchanging.plan(for: request.subject).scrubs)
         exchanging.keptTokens = ["github"]
         #expect(exchanging.plan(for: request.subject).scrubs)
-        let (off, others) = try self.plan { $0.scrub = false }
+        let (off, others) = try self.plan { $0.flags[.scrub] = false }
         #expect(!off.scrubs && off.demands == [])
         #expect(others.rules[0].clearTextNeed(of: .scrub) == .none)
     }

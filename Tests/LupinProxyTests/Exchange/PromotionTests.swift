@@ -131,7 +131,7 @@ struct PromotionTests {
             { $0.steps = [.delay(.seconds(1))] },
             { $0.steps = [.compress(CompressStep())] },
             { $0.retry = racing },
-            { $0.resume = true },
+            { $0.flags[.resume] = true },
             { $0.throttle.down = .some(1) },
         ] {
             #expect(try atMatch(Self.plan(body)) == .demand)
@@ -142,7 +142,7 @@ struct PromotionTests {
         let plan = try Self.plan {
             $0.respond = CannedResponse(status: 204)
             $0.steps = [.delay(.seconds(1))]
-            $0.resume = true
+            $0.flags[.resume] = true
         }
         #expect(atMatch(plan) == nil)
         #expect(atMatch(plan, asksForOwner: true) == .unknownClient)
