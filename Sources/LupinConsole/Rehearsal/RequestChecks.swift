@@ -146,10 +146,11 @@ extension RequestOutlook {
         case .users(let names):
             whom = names.joined(separator: ", ")
             if let user = request.user {
+                let mayUse = settings.access.credentials.admits(user, owner: nil)
                 return Check(
                     setting: "access.credentials",
-                    passes: names.contains(user),
-                    sentence: names.contains(user)
+                    passes: mayUse,
+                    sentence: mayUse
                         ? "\(user) may use the credentials of this request"
                         : "\(user) may not use the credentials of this request: 403"
                 )

@@ -83,26 +83,23 @@ package struct RequestPreview: Sendable {
 
     // MARK: Credentials
 
-    /// Attaches the tokens as the proxy does: a later one replaces an earlier one for the same
-    /// field, and each is only sent to its own hosts.
+    /// Attaches the tokens as the proxy does; each is only sent to its own hosts.
     private mutating func attach(
         _ plan: Plan,
         from tokens: [TokenDefinition],
         to head: inout RequestHead,
         _ rules: RuleSet
     ) {
-        var attached: [TokenDefinition] = []
-        for name in plan.auth {
-            guard let token = tokens.first(where: { $0.name == name }) else { continue }
-            let field = token.field.name.lowercased()
-            attached.removeAll { $0.field.name.lowercased() == field }
-            attached.append(token)
-        }
-        for token in tokens where plan.namedTokens.contains(token.name) || attached.contains(token)
-        {
+        let known = Dictionary(
+            tokens.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        let planned = PlannedTokens(of: plan, from: known)
+        let sent = planned.attached + planned.named
+        for token in tokens where sent.contains(token) {
             if let refusal = rules.refusal(of: token, at: origin) { problem = problem ?? refusal }
         }
-        for token in attached {
+        for token in planned.attached {
             switch token.source {
             case .digest, .basic(_, _, preemptive: false):
                 notes.append(

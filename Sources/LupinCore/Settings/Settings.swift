@@ -86,6 +86,15 @@ package enum CredentialAccess: Sendable, Hashable {
     case any
     /// These users, by name.
     case users([String])
+
+    /// Whether a user of this name may; `owner` is the user that lupin runs as, if known.
+    package func admits(_ user: String, owner: String?) -> Bool {
+        switch self {
+        case .owner: user == owner || user == "root"
+        case .any: true
+        case .users(let names): names.contains(user)
+        }
+    }
 }
 
 /// One entry of `access.deny_targets`.

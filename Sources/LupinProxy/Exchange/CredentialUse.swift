@@ -4,26 +4,22 @@ import LupinIO
 
 /// `access.credentials`, with users as the kernel and listeners identify them.
 struct CredentialUsers: Sendable {
+    private let access: CredentialAccess
     /// nil for any user.
     private let numbers: Set<UInt32>?
-    private let names: Set<String>
     /// The owner of the credentials, for the refusal.
     let owner: String
 
     /// Users that don't exist on this machine may be those of an htpasswd file.
     init(_ access: CredentialAccess) {
+        self.access = access
         owner = ProcessOwner.userName
-        switch access {
-        case .any:
-            numbers = nil
-            names = []
-        case .owner:
-            numbers = [SystemUsers.own, 0]
-            names = [owner, "root"]
-        case .users(let users):
-            numbers = Set(users.compactMap(SystemUsers.number(of:)))
-            names = Set(users)
-        }
+        numbers =
+            switch access {
+            case .any: nil
+            case .owner: [SystemUsers.own, 0]
+            case .users(let users): Set(users.compactMap(SystemUsers.number(of:)))
+            }
     }
 
     var admitsAnybody: Bool { numbers == nil }
@@ -32,7 +28,7 @@ struct CredentialUsers: Sendable {
     func admits(_ user: ClientUser) -> Bool {
         guard let numbers else { return true }
         return switch user {
-        case .named(let name): names.contains(name)
+        case .named(let name): access.admits(name, owner: owner)
         case .number(let number): numbers.contains(number)
         case .unknown: false
         }
@@ -46,19 +42,8 @@ extension Exchange {
     /// An authenticated client is the user of the listener's password, any other the user that the
     /// kernel reports; a client that the kernel does not know is refused.
     func checkCredentialUse(at origin: Origin) async throws(LupinError) {
-        if let page = refusedPage(at: origin) {
-            throw .request(
-                status: 403,
-                host: origin.host.text,
-                detail: Plan.refusal(of: page, by: plan, at: origin)
-            )
-        }
-        if request.method.echoesRequest, isForOwner(at: origin) {
-            throw .request(
-                status: 403,
-                host: origin.host.text,
-                detail: Plan.refusal(ofEcho: request.method)
-            )
+        if let refusal = refusalForEverybody(at: origin) {
+            throw .request(status: 403, host: origin.host.text, detail: refusal)
         }
         if !asksForOwner(at: origin) { return }
         let users = snapshot.credentialUsers
@@ -78,10 +63,18 @@ extension Exchange {
     /// Whether the client's user matters for the request, and is unknown or not allowed, or the
     /// request is that of a page which may not use the credentials.
     func mustAskForOwner(at origin: Origin) -> Bool {
-        if refusedPage(at: origin) != nil { return true }
-        if request.method.echoesRequest, isForOwner(at: origin) { return true }
+        if refusalForEverybody(at: origin) != nil { return true }
         guard asksForOwner(at: origin) else { return false }
         return knownUser.map { !snapshot.credentialUsers.admits($0) } ?? true
+    }
+
+    /// Why nobody may use the plan's credentials for the request; nil if its user decides.
+    private func refusalForEverybody(at origin: Origin) -> String? {
+        if let page = refusedPage(at: origin) {
+            return Plan.refusal(of: page, by: plan, at: origin)
+        }
+        guard request.method.echoesRequest, isForOwner(at: origin) else { return nil }
+        return Plan.refusal(ofEcho: request.method)
     }
 
     /// The client's user, if known without a look-up.

@@ -55,20 +55,11 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     private init(_ plan: Plan, _ exchange: Exchange) {
         self.exchange = exchange
-        let tokens = exchange.snapshot.tokens
-        var attached: [TokenDefinition] = []
-        for name in plan.auth {
-            guard let definition = tokens[name] else { continue }
-            let field = definition.field.name.lowercased()
-            attached.removeAll { $0.field.name.lowercased() == field }
-            attached.append(definition)
-        }
-        self.attached = attached
-        named = plan.namedTokens.compactMap { tokens[$0] }
-        let inPlace = plan.standIns.compactMap { tokens[$0] }
-        self.tokens = inPlace + named
+        let planned = PlannedTokens(of: plan, from: exchange.snapshot.tokens)
+        (attached, named) = (planned.attached, planned.named)
+        tokens = planned.exchanged + planned.named
         let standIns = exchange.resources.shared.standIns
-        exchangeable = inPlace.compactMap { token in
+        exchangeable = planned.exchanged.compactMap { token in
             standIns[token: token.name].map { (token, $0, plan.standInPlaces[token.name] ?? []) }
         }
     }
