@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "LupinCore", targets: ["LupinCore"]),
         .library(name: "LupinProxy", targets: ["LupinProxy"]),
         .executable(name: "lupin", targets: ["lupin"]),
+        .executable(name: "lupin-man", targets: ["lupin-man"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -89,6 +90,12 @@ let package = Package(
             swiftSettings: cold,
             linkerSettings: selfContained,
             plugins: ["EmbedPages"]
+        ),
+        // Makes the man pages of a package, and is in none.
+        .executableTarget(
+            name: "lupin-man",
+            dependencies: ["LupinConsole", "LupinIO", "LupinCore"],
+            swiftSettings: cold
         ),
         // Makes Swift of the pages of lupin.docc and of the inspector, so that neither needs files.
         .plugin(name: "EmbedPages", capability: .buildTool(), path: "Sources/EmbedPages"),

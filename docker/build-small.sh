@@ -20,9 +20,15 @@ swiftc -O -wmo -parse-as-library -swift-version 6 -module-name FoundationEssenti
 
 # Package.swift has the rest. A use of Swift's regular expressions, or of its search for texts in
 # texts, does not compile; LupinCore has its own (TextSearch).
-LUPIN_SMALL=$parts swift build --package-path "$root" --scratch-path "$scratch" -c release \
-    --product lupin -Xswiftc -I -Xswiftc "$parts" \
-    -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import >&2
+build() {
+    LUPIN_SMALL=$parts swift build --package-path "$root" --scratch-path "$scratch" -c release \
+        --product "$1" -Xswiftc -I -Xswiftc "$parts" \
+        -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import >&2
+}
+build lupin
+# It makes the man pages of the package.
+build lupin-man
+cp "$scratch/release/lupin-man" "$scratch/lupin-man"
 
 program=$scratch/lupin
 strip --strip-all --remove-section=.comment -o "$program" "$scratch/release/lupin"

@@ -4,18 +4,22 @@
 #   docker/package-deb.sh                  packs what docker/build-small.sh built into .build
 #   docker/package-deb.sh BINARY FOLDER    packs another binary into another folder
 #
+# The man pages come from the program lupin-man beside the binary, which is not packed.
 # SOURCE_DATE_EPOCH is the time of the files, so that the same input gives the same package.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 binary=${1:-$root/.build/small/lupin}
 out=${2:-$root/.build}
+man=$(dirname "$binary")/lupin-man
 config=$root/config
 
-if [ ! -x "$binary" ]; then
-    echo "package-deb.sh: no binary at $binary; first: docker/build-small.sh" >&2
-    exit 1
-fi
+for needed in "$binary" "$man"; do
+    if [ ! -x "$needed" ]; then
+        echo "package-deb.sh: no program at $needed; first: docker/build-small.sh" >&2
+        exit 1
+    fi
+done
 : "${SOURCE_DATE_EPOCH:=$(date +%s)}"
 export SOURCE_DATE_EPOCH
 version=$("$binary" version | cut -d ' ' -f 2)
@@ -29,7 +33,7 @@ install -D -m 755 "$binary" "$tree/usr/bin/lupin"
 strip --strip-all --remove-section=.comment "$tree/usr/bin/lupin"
 
 install -d "$tree/usr/share/man/man1" "$tree/usr/share/man/man7" "$stage/man"
-"$binary" man-pages "$stage/man"
+"$man" "$binary" "$root/Sources/lupin/lupin.docc" "$stage/man"
 mv "$stage"/man/*.1 "$tree/usr/share/man/man1"
 mv "$stage"/man/*.7 "$tree/usr/share/man/man7"
 chmod 644 "$tree"/usr/share/man/man?/*

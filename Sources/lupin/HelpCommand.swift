@@ -1,5 +1,6 @@
 // `lupin help`: shows the help of a subcommand, or a page of the manual.
 import ArgumentParser
+import LupinConsole
 import LupinCore
 import LupinIO
 import LupinRules
@@ -65,12 +66,7 @@ enum Manual {
         let text: String
 
         /// The paragraph below the title.
-        var abstract: String {
-            let paragraph = text.split(separator: "\n", omittingEmptySubsequences: false)
-                .drop { $0.isEmpty || $0.hasPrefix("#") || $0.hasPrefix("<!--") }
-                .prefix { !$0.isEmpty }
-            return paragraph.joined(separator: " ")
-        }
+        var abstract: String { PageText.abstract(of: text) }
     }
 
     static let pages = ManualPages.texts.map { Page(name: $0.name, text: $0.text) }

@@ -30,8 +30,7 @@ struct Lupin: ParsableCommand {
             TrustCommand.self, CheckCommand.self, SuggestCommand.self, RulesCommand.self,
             ExplainCommand.self, PrintCurlCommand.self, LogCommand.self, InspectCommand.self,
             ArchiveCommand.self, CacheCommand.self, SettingsCommand.self, VersionCommand.self,
-            HelpCommand.self, ManCommand.self, ConfinedCommand.self,
-            ApartCommand.self,
+            HelpCommand.self, ConfinedCommand.self, ApartCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -69,18 +69,36 @@ struct PackageTests {
 
     // MARK: Man pages
 
+    /// The program that makes man pages lies beside lupin.
+    private static let manProgram = "\(Lupin.path)-man"
+
+    private static func manArguments(_ folder: Folder) -> [String] {
+        [Lupin.path, "\(root)/Sources/lupin/lupin.docc", folder.path]
+    }
+
     @Test func `every command and every page of the manual has a man page`() throws {
         let folder = try Folder()
-        let result = try Lupin.run("man-pages", folder.path)
+        let result = try Lupin.run(program: Self.manProgram, Self.manArguments(folder))
         #expect(result == Lupin.Result(code: 0, output: "", errors: ""))
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
         for name in ["lupin.1", "lupin-serve.1", "lupin-ca-install.1", "lupin-service.7"] {
             #expect(files.contains(name))
         }
-        #expect(!files.contains("lupin-man-pages.1"))
+        for hidden in ["confined", "apart"] {
+            #expect(!files.contains { $0.contains(hidden) })
+        }
         let serve = try String(contentsOfFile: "\(folder.path)/lupin-serve.1", encoding: .utf8)
         #expect(serve.contains("\n.Op Fl -rules Ar file\n"))
+        #expect(serve.contains("\n.Op Fl -listen Ar address:port ...\n"))
         #expect(serve.contains("\n.It Fl -check-config\nCheck the rules file as"))
+        let log = try String(contentsOfFile: "\(folder.path)/lupin-log.1", encoding: .utf8)
+        #expect(log.contains("\n.Op Ar filter ...\n.Sh DESCRIPTION\n"))
+        #expect(log.contains("\n.It Fl f , Fl -follow\nWait for more, "))
+        #expect(log.contains("\n.It Fl n Ar count\nHow many of the last"))
+        let explain = try String(contentsOfFile: "\(folder.path)/lupin-explain.1", encoding: .utf8)
+        // The text of an item whose head is long stands on the next line of the help.
+        #expect(explain.contains("\n.It Fl H , Fl -header Ar name: value\nA field of the request"))
+        #expect(explain.contains("\n.Ar \\&url ...\n"))
         guard let mandoc = Self.program("mandoc") else { return }
         let lint = try Lupin.run(
             program: mandoc,
@@ -95,12 +113,21 @@ struct PackageTests {
 
     @Test func `the date of man pages can be set`() throws {
         let folder = try Folder()
-        let process = Lupin.process(Lupin.path, ["man-pages", folder.path], in: nil)
+        let process = Lupin.process(Self.manProgram, Self.manArguments(folder), in: nil)
         process.environment?["SOURCE_DATE_EPOCH"] = "1700000000"
         try process.run()
         process.waitUntilExit()
         let text = try String(contentsOfFile: "\(folder.path)/lupin.1", encoding: .utf8)
         #expect(text.hasPrefix(".Dd November 14, 2023\n.Dt LUPIN 1\n"))
+    }
+
+    @Test func `no man page is made of a program that has no help`() throws {
+        let folder = try Folder()
+        let arguments = ["/bin/true", "\(Self.root)/Sources/lupin/lupin.docc", folder.path]
+        let result = try Lupin.run(program: Self.manProgram, arguments)
+        #expect(result.code == 1)
+        #expect(result.errors == "lupin-man: cannot read the help of lupin\n")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
     // MARK: Completions
@@ -118,7 +145,6 @@ struct PackageTests {
         )
         #expect(words.contains("serve"))
         #expect(words.contains("--rules"))
-        #expect(!words.contains("man-pages"))
     }
 
     @Test(.enabled(if: program("fish") != nil))

@@ -6,7 +6,8 @@ import Testing
 private let floorPlan: [String: Set<String>] = [
     // Floor 4
     "lupin": lupinModules.union(["ArgumentParser", "Logging", "Glibc"]),
-    // Runs while the package is built
+    // Run while the package is built
+    "lupin-man": ["LupinConsole", "LupinIO", "LupinCore", "Glibc"],
     "EmbedPages": ["PackagePlugin", "Foundation"],
     // Floor 3
     "LupinProxy": [

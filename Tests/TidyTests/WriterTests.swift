@@ -2,10 +2,10 @@
 
 import Testing
 
-/// The writers, and the log, whose lines are escaped value by value.
+/// The writers; the log, whose lines are escaped value by value; and what runs in a build.
 private let writers: Set<String> = [
     "Sources/lupin/StandardOutput.swift", "Sources/lupin/StandardError.swift",
-    "Sources/LupinProxy/Telemetry/RecordOutput.swift",
+    "Sources/LupinProxy/Telemetry/RecordOutput.swift", "Sources/lupin-man/LupinMan.swift",
 ]
 
 /// Output past the writers for terminals.

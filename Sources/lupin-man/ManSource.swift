@@ -1,4 +1,5 @@
 // Writes the source of a man page, in the language of mdoc(7).
+import LupinConsole
 import LupinCore
 
 /// The source of one page.
@@ -16,6 +17,30 @@ struct ManSource {
         header("NAME")
         macro("Nm", Self.escaped(name))
         macro("Nd", Self.escaped(about.hasSuffix(".") ? String(about.dropLast()) : about))
+    }
+
+    /// The page of the manual that is called `name`.
+    init(manual name: String, _ page: String, date: String) {
+        let about = PageText.inline(PageText.abstract(of: page)[...])
+        self.init(name, section: 7, date: date, about: about)
+        header("DESCRIPTION")
+        markdown(page)
+        header("SEE ALSO")
+        macro("Xr", "lupin", "1")
+    }
+
+    /// `November 25, 2026`, as mdoc(7) wants it.
+    static func date(_ seconds: Int64) -> String {
+        let months = [
+            "January", "February", "March", "April", "May", "June", "July", "August", "September",
+            "October", "November", "December",
+        ]
+        // `Wed, 25 Nov 2026 14:43:21 GMT`
+        let words = HTTPDate.text(seconds).split(separator: " ")
+        guard words.count > 3, let day = NumberReader.unsigned(words[1]),
+            let month = months.first(where: { $0.hasPrefix(words[2]) })
+        else { return "January 1, 2026" }
+        return "\(month) \(day), \(words[3])"
     }
 
     var text: String { lines.joined(separator: "\n") + "\n" }

@@ -5,17 +5,17 @@ import LupinCore
 ///
 /// Supports the Markdown that the manual uses. Code is indented by four columns and not wrapped;
 /// comments are left out.
-struct PageText {
-    private(set) var lines: [String] = []
+package struct PageText {
+    package private(set) var lines: [String] = []
     private let columns: Int
     /// The lines of the paragraph or list item that has not ended yet.
     private var open: [Substring] = []
     /// The text before the first line of `open`, such as `- `.
     private var marker = ""
 
-    var text: String { lines.joined(separator: "\n") }
+    package var text: String { lines.joined(separator: "\n") }
 
-    init(_ markdown: String, columns: Int) {
+    package init(_ markdown: String, columns: Int) {
         self.columns = columns
         var rest = markdown.split(separator: "\n", omittingEmptySubsequences: false)[...]
         while let line = rest.popFirst() {
@@ -78,8 +78,16 @@ struct PageText {
         marker = ""
     }
 
+    /// The paragraph below the title of a page, as one line, with its markup.
+    package static func abstract(of page: String) -> String {
+        let paragraph = page.split(separator: "\n", omittingEmptySubsequences: false)
+            .drop { $0.isEmpty || $0.hasPrefix("#") || $0.hasPrefix("<!--") }
+            .prefix { !$0.isEmpty }
+        return paragraph.joined(separator: " ")
+    }
+
     /// Returns the marker `- ` or `12. ` when the line begins an item of a list.
-    static func itemMarker(_ line: Substring) -> String? {
+    package static func itemMarker(_ line: Substring) -> String? {
         if line.hasPrefix("- ") { return "- " }
         let digits = line.prefix { $0.isNumber }
         guard !digits.isEmpty, line.dropFirst(digits.count).hasPrefix(". ") else { return nil }
@@ -87,7 +95,7 @@ struct PageText {
     }
 
     /// Wraps lines at `columns` characters; a longer word has a line of its own.
-    static func wrap(_ text: String, columns: Int) -> [String] {
+    package static func wrap(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
         for word in text.split(separator: " ") {
@@ -101,7 +109,7 @@ struct PageText {
     }
 
     /// Removes the markup of a line; code keeps its backticks.
-    static func inline(_ markdown: Substring) -> String {
+    package static func inline(_ markdown: Substring) -> String {
         var result = ""
         var rest = markdown
         while let first = rest.first {
