@@ -36,17 +36,16 @@ struct NameQuestionTests {
         #expect(question.name == "api.test" && question.kind == .ipv4)
         let head: [UInt8] = [0xAB, 0xCD, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]
         let record: [UInt8] = [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 198, 18, 0, 1]
-        #expect(question.answer(.v4(0xC612_0001)) == head + Self.usual[12...] + record)
+        let answer: [UInt8] = head + Self.usual[12...] + record
+        #expect(question.answer(.v4(0xC612_0001)) == answer)
     }
 
     @Test func `an address of another kind is none`() throws {
         let wanted = try #require(asked(Self.message(labels: [[0x61]], type: 28)))
         #expect(wanted.kind == .ipv6)
         #expect(wanted.answer(.v4(1))[7] == 0)
-        #expect(
-            wanted.answer(.v6(high: 0, low: 1)).suffix(17) == [16] + Array(repeating: 0, count: 15)
-                + [1]
-        )
+        let address: [UInt8] = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        #expect(wanted.answer(.v6(high: 0, low: 1)).suffix(17) == address)
         let other = try #require(asked(Self.message(labels: [[0x61]], type: 65)))
         #expect(other.kind == .other && other.answer(.v4(1))[7] == 0)
         #expect(other.absence[3] & 0x0F == 3)
