@@ -208,7 +208,7 @@ struct RetryDecoderTests {
         let body =
             "rules: [{match: a.dev, resume: true}, {match: b.dev, resume: false}, {match: {}}]"
         let rules = try configuration(body).rules.rules
-        #expect(rules.map(\.resume) == [true, false, nil])
+        #expect(rules.map { $0.flags[.resume] } == [true, false, nil])
         #expect(rules.map(\.needsClearText) == [true, false, false])
         #expect(errors("rules: [{match: a.dev, resume: yes}]").contains("write true"))
     }

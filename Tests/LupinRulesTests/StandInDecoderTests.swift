@@ -39,7 +39,7 @@ struct StandInDecoderTests {
         let rules = configuration.rules.rules
         #expect(rules.map(\.standIns) == [["github"], ["nexus", "github"], [], ["github"]])
         #expect(rules.map(\.standInPlaces) == [.fields, .fields, .fields, [.fields, .query]])
-        #expect(rules.map(\.scrub) == [true, nil, nil, nil])
+        #expect(rules.map { $0.flags[.scrub] } == [true, nil, nil, nil])
     }
 
     @Test func `without the keys nothing has a stand-in, and elsewhere it passes`() throws {

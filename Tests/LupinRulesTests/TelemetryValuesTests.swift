@@ -79,7 +79,7 @@ struct TelemetryValuesTests {
 
     @Test func `trace is true or false`() throws {
         let rules = try configuration("rules: [{match: a.test, trace: true}]").rules.rules
-        #expect(rules.first?.trace == true)
+        #expect(rules.first?.flags[.trace] == true)
         #expect(rules.first?.clearTextNeed(of: .trace) == .convenience)
         let off = try configuration("rules: [{match: a.test, trace: false}]").rules.rules
         #expect(off.first?.clearTextNeed(of: .trace) == ClearTextNeed.none)
