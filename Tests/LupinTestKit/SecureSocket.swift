@@ -37,6 +37,8 @@ package final class SecureSocket: Sendable {
         package var minimum = TLSVersion.tls12
         package var maximum = TLSVersion.tls13
         package var asksForCertificate = false
+        /// A client that offers none of `protocols` gets `no_application_protocol`.
+        package var refusesOtherProtocols = false
         /// Connections with the same keys can be resumed.
         package var ticketKeys = TicketKeys { .zero }
 
@@ -100,6 +102,7 @@ package final class SecureSocket: Sendable {
                 identity: server.identity,
                 scope: [],
                 protocols: server.protocols,
+                refusesOtherProtocols: server.refusesOtherProtocols,
                 check: server.asksForCertificate ? { _ in .accepted } : nil
             )
         }

@@ -47,7 +47,7 @@ extension Attempt {
         } catch {
             note(notes)
             isEveryAddressRefused = error.isEveryAddressRefused
-            throw error.error
+            throw logsIn ? error.error.ofLogin : error.error
         }
     }
 
@@ -55,7 +55,7 @@ extension Attempt {
     func connectAtOnce() -> (any Upstream)? {
         if let bound = bound() { return bound }
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(hop) else { return pooled() }
+        guard streams.mayShare(hop), !logsIn else { return pooled() }
         while let shared = streams.connection(to: hop, forWebSocket: false) {
             if isDelicate { shared.link.look() }
             guard shared.link.isOpen else { continue }
@@ -113,16 +113,20 @@ extension Attempt {
 
     /// The ALPN protocols to offer; nil for those of the settings.
     ///
-    /// An upgrade needs HTTP/1.1, and some origins demand it.
+    /// An upgrade and a login need HTTP/1.1, and some origins demand it.
     private var offered: [String]? {
-        exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(hop)
+        exchange.wishes.upgrade != nil || logsIn
+            || exchange.resources.pool.streams.wantsHTTP1(hop)
             ? ["http/1.1"] : nil
     }
+
+    /// Whether the request logs in to its connection: an HTTP/2 connection is everybody's.
+    private var logsIn: Bool { adapted.logsInToConnection }
 
     /// A stream of a shared connection; nil when there is none and none is being made.
     private func sharedStream() async throws(LupinError) -> UpstreamStream? {
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(hop) else { return nil }
+        guard streams.mayShare(hop), !logsIn else { return nil }
         let upgrade = exchange.wishes.upgrade
         if let upgrade {
             // Without its key the client could not verify that the WebSocket begins.
@@ -243,5 +247,17 @@ extension Attempt {
             isHostFromFile: isHostFromFile
         )
         return denial != nil
+    }
+}
+
+extension LupinError {
+    /// The same error of a connection for a login, where the server may speak HTTP/2 alone.
+    fileprivate var ofLogin: LupinError {
+        guard kind == .tlsAlertReceived || kind == .tlsProtocolError else { return self }
+        var error = self
+        error.detail +=
+            " The request logs in to its connection (NTLM, Negotiate), so HTTP/1.1 "
+            + "alone was offered: does the server speak it?"
+        return error
     }
 }

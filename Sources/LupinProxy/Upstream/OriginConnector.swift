@@ -151,11 +151,8 @@ struct OriginConnector {
         switch connected {
         case .http1(let connection): return connection
         case .http2(let connection):
-            // The library refuses a choice that was not offered; older ones don't.
             connection.giveUp()
-            let detail = "The server chose HTTP/2, which was not offered."
-            let host = hop.host.text
-            throw DialFailure(error: LupinError(.tlsProtocolError, host: host, detail: detail))
+            throw DialFailure(error: .unofferedHTTP2(by: hop))
         }
     }
 
@@ -276,6 +273,8 @@ struct OriginConnector {
         guard secured.filter.session.chosenProtocol == "h2" else {
             return .http1(UpstreamHTTP1(channel, to: hop, limits: limits, secured: secured))
         }
+        // The library refuses a choice that was not offered; older ones don't.
+        if let protocols, !protocols.contains("h2") { throw .unofferedHTTP2(by: hop) }
         let connection = UpstreamHTTP2(
             channel,
             to: hop,
@@ -456,6 +455,14 @@ extension LupinError {
             side: .downstream,
             retry: .never,
             status: 502
+        )
+    }
+
+    fileprivate static func unofferedHTTP2(by hop: NextHop) -> LupinError {
+        LupinError(
+            .tlsProtocolError,
+            host: hop.host.text,
+            detail: "The server chose HTTP/2, which was not offered."
         )
     }
 

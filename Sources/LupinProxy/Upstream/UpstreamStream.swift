@@ -107,7 +107,7 @@ final class UpstreamStream: Upstream {
         (responseBody, requestBody)
     }
 
-    // With HTTP/2 credentials are for a request, never for the connection.
+    // A request that logs in to its connection never goes over HTTP/2.
     var isForOneClient: Bool { false }
     func release(to pool: UpstreamPool, or client: any Downstream) { letGo() }
 
