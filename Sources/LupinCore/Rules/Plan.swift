@@ -134,12 +134,8 @@ package final class Plan: Sendable {
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         (standIns, standInPlaces) = Self.standIns(of: acting)
-        var flags = acting.flags
-        scrubsForStandIns = flags[.scrub] == nil && set.keepsOne(of: standIns + namedTokens)
-        if scrubsForStandIns { flags[.scrub] = true }
-        // A trace may begin with the CONNECT.
-        flags[.trace] = rules.flags[.trace]
-        self.flags = flags
+        let scrubbing = set.keepsOne(of: standIns + namedTokens)
+        (flags, scrubsForStandIns) = Self.flags(of: rules, acting, scrubbing: scrubbing)
         (scrubs, trace) = (flags[.scrub] ?? false, flags[.trace])
         attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
@@ -185,6 +181,21 @@ package final class Plan: Sendable {
             }
         }
         self.demands = demands
+    }
+
+    /// The keys that are true or false; with `scrubbing` stand-ins have responses masked unless a
+    /// rule says otherwise, which the second result tells.
+    private static func flags(
+        of rules: [Rule],
+        _ acting: [Rule],
+        scrubbing: Bool
+    ) -> ([RuleKey: Bool], Bool) {
+        var flags = acting.flags
+        let scrubs = scrubbing && flags[.scrub] == nil
+        if scrubs { flags[.scrub] = true }
+        // A trace may begin with the CONNECT.
+        flags[.trace] = rules.flags[.trace]
+        return (flags, scrubs)
     }
 
     private static func owns(_ rule: Rule) -> Bool {

@@ -159,8 +159,8 @@ extension RuleKey {
             RuleKeyRow(
                 form: "{status: 200-399, content_type: accept, then: fail}",
                 sentence:
-                    "what a good response is: standard, off, or status, content_type, header, size, "
-                    + "json; then fail, retry or log",
+                    "what a good response is: standard, off, or status, content_type, "
+                    + "header, size, json; then fail, retry or log",
                 value: .special(.validate),
                 onConnect: .inside,
                 isUpstream: true,
@@ -242,8 +242,8 @@ extension RuleKey {
             RuleKeyRow(
                 form: "{min: \"1.2\"}",
                 sentence:
-                    "of the upstream side: min, alpn, close_notify: optional, and ciphers as OpenSSL "
-                    + "writes them",
+                    "of the upstream side: min, alpn, close_notify: optional, and ciphers "
+                    + "as OpenSSL writes them",
                 value: .special(.tls),
                 onConnect: .inside,
                 isUpstream: true,
@@ -306,8 +306,8 @@ extension RuleKey {
             RuleKeyRow(
                 form: "true",
                 sentence:
-                    "true: a request without a trace begins one, which the origin sees; false: never "
-                    + "traced; see telemetry.otlp",
+                    "true: a request without a trace begins one, which the origin sees; "
+                    + "false: never traced; see telemetry.otlp",
                 value: .flag(
                     RuleFlag(
                         need: .convenience,
@@ -339,8 +339,9 @@ extension RuleKey {
             RuleKeyRow(
                 form: "[github]",
                 sentence:
-                    "the tokens whose stand-ins are exchanged for the credential in fields that carry "
-                    + "credentials, or {tokens, in: [fields, query, path]}; auth exchanges its own",
+                    "the tokens whose stand-ins are exchanged for the credential in fields "
+                    + "that carry credentials, or {tokens, in: [fields, query, path]}; auth "
+                    + "exchanges its own",
                 value: .special(.standIns),
                 onConnect: .inside,
                 isUpstream: true,
@@ -352,8 +353,8 @@ extension RuleKey {
             RuleKeyRow(
                 form: "true",
                 sentence:
-                    "true: the credentials of the request's tokens are masked in responses; absent: "
-                    + "where a stand-in may be exchanged",
+                    "true: the credentials of the request's tokens are masked in "
+                    + "responses; absent: where a stand-in may be exchanged",
                 value: .flag(
                     RuleFlag(
                         need: .demand,
