@@ -121,7 +121,7 @@ extension ErrorKind {
         case .connectionRefused:
             "\(host) refused the connection. Is the server running, and is the port right?"
         case .connectionTerminated:
-            "\(host) closed the connection before it answered. Try again."
+            "\(host) closed the connection before it answered."
         case .connectionTimeout:
             "\(host) could not be reached in time. "
                 + "Check the network, or raise `timeouts.connect`."
@@ -146,7 +146,7 @@ extension ErrorKind {
     private func responseSentence(_ host: String) -> String {
         switch self {
         case .httpResponseIncomplete:
-            "The response of \(host) broke off before its end. Try again."
+            "The response of \(host) broke off before its end."
         case .httpResponseHeaderSectionSize, .httpResponseHeaderSize:
             "The response of \(host) has a larger header, or more fields, than "
                 + "`limits.header_bytes` and `limits.header_fields` allow."

@@ -53,6 +53,25 @@ extension RetryPolicy: RequestRetrier {
         }
     }
 
+    /// What to do about the error of an attempt after which there is none; nil where its kind says.
+    ///
+    /// Who sends a request again must know whether it may have been processed already.
+    package func advice(after attempt: FailedAttempt) -> String? {
+        guard let error = attempt.error, error.side == .upstream else { return nil }
+        let isBroken: Bool
+        switch error.kind {
+        case .connectionTerminated, .httpResponseIncomplete: isBroken = true
+        case .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout: isBroken = false
+        default: return nil
+        }
+        let isHarmless = attempt.method.isIdempotent || !attempt.hasSentBytes
+        guard isHarmless || error.retry.isUnprocessed else {
+            return "The \(attempt.method.token) may have been processed, so look before you send "
+                + "it again; for what may be sent twice there is `non_idempotent` of `retry`."
+        }
+        return isBroken ? "Try again." : nil
+    }
+
     /// What `safe.mayRepeat` says of a request, which no look into a set decides here.
     ///
     /// `safe` repairs nothing else that was sent, so of a body that nobody asks for again, this is

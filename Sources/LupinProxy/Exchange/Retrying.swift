@@ -54,7 +54,7 @@ extension Exchange {
             return noteRetry(delay)
         case .doNotRetry(let reason):
             attempt.close(error: error, decision: .giveUp, reason: reason)
-            throw error.withRoutes
+            throw error.withRoutes.adding(retryPolicy.advice(after: failure))
         case .doNotRetryWithError(let other):
             let isLate = other as? LupinError == .totalTimeIsOver(attempt.origin)
             let reason = isLate ? Self.noTimeIsLeft : Self.retrierSaidSo
@@ -293,10 +293,15 @@ extension LupinError {
 
     /// The same error, with a note if the machine has no network.
     fileprivate var withRoutes: LupinError {
-        guard isOffline else { return self }
+        adding(isOffline ? "This machine has no default route." : nil)
+    }
+
+    /// The same error with one more sentence in its detail.
+    fileprivate func adding(_ sentence: String?) -> LupinError {
+        guard let sentence else { return self }
         var error = self
         error.detail += error.detail.isEmpty ? "" : " "
-        error.detail += "This machine has no default route."
+        error.detail += sentence
         return error
     }
 

@@ -18,7 +18,7 @@ struct FailedParentTests {
         (
             .connectionTerminated, nil, "corp",
             "The parent proxy p.test:3128 (rule \"corp\") closed the connection before it "
-                + "answered. Try again."
+                + "answered."
         ),
         (
             .httpProtocolError, nil, nil,

@@ -39,7 +39,7 @@ struct RecordedEndTests {
             .connectionRefused,
             "h refused the connection. Is the server running, and is the port right?"
         ),
-        (.connectionTerminated, "h closed the connection before it answered. Try again."),
+        (.connectionTerminated, "h closed the connection before it answered."),
         (
             .connectionTimeout,
             "h could not be reached in time. Check the network, or raise `timeouts.connect`."
@@ -74,7 +74,7 @@ struct RecordedEndTests {
         (.httpRequestDenied, "lupin does not allow this request for h."),
         (
             .httpResponseIncomplete,
-            "The response of h broke off before its end. Try again."
+            "The response of h broke off before its end."
         ),
         (
             .httpResponseHeaderSectionSize,

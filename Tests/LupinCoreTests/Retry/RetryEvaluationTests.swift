@@ -224,4 +224,32 @@ struct RetryEvaluationTests {
                 == .retryWithDelay(.milliseconds(250), reason: "status 503")
         )
     }
+
+    // MARK: What the client is told
+
+    @Test(arguments: [ErrorKind.connectionTerminated, .httpResponseIncomplete])
+    func `who may send a request again is told so, and who should look first`(kind: ErrorKind) {
+        let safe = RetryPolicy.safe
+        #expect(safe.advice(after: failed(kind)) == "Try again.")
+        #expect(safe.advice(after: failed(kind) { $0.method = .put }) == "Try again.")
+        for method in [Method.post, .patch] {
+            let sent = safe.advice(after: failed(kind) { $0.method = method })
+            #expect(sent?.hasPrefix("The \(method.token) may have been processed") == true)
+            #expect(sent?.contains("`non_idempotent`") == true)
+            let unsent = failed(kind) {
+                $0.method = method
+                $0.hasSentBytes = false
+            }
+            #expect(safe.advice(after: unsent) == "Try again.")
+        }
+    }
+
+    @Test func `a request that waited in vain may have been processed, too`() {
+        let safe = RetryPolicy.safe
+        #expect(safe.advice(after: failed(.httpResponseTimeout)) == nil)
+        let post = safe.advice(after: failed(.httpResponseTimeout) { $0.method = .post })
+        #expect(post?.hasPrefix("The POST may have been processed") == true)
+        #expect(safe.advice(after: failed(.connectionRefused) { $0.method = .post }) == nil)
+        #expect(safe.advice(after: answered(503, .post)) == nil)
+    }
 }
