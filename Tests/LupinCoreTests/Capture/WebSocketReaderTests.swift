@@ -17,7 +17,9 @@ struct WebSocketReaderTests {
         switch count {
         case ..<126: bytes.append(bit | UInt8(count))
         case ..<65_536: bytes += [bit | 126, UInt8(count >> 8), UInt8(count & 0xFF)]
-        default: bytes += [bit | 127] + (0..<8).map { UInt8(count >> (56 - $0 * 8) & 0xFF) }
+        default:
+            bytes.append(bit | 127)
+            bytes += (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - $0 * 8)) }
         }
         bytes += mask
         for (i, byte) in payload.enumerated() {

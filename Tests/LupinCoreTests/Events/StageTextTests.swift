@@ -127,7 +127,8 @@ struct StageTextTests {
             #expect(printed == lines)
         } else {
             #expect(printed.count == lines.count)
-            #expect(printed.dropLast() == makeStages().map { String(text($0).dropLast()) }[...])
+            let stages = makeStages().map { String(text($0).dropLast()) }
+            #expect(printed.dropLast() == stages[...])
         }
     }
 }

@@ -10,7 +10,8 @@ struct BytesTests {
         for count in 0...(all.count - start) {
             var bytes = former
             bytes.append(copying: all.span.extracting(start..<(start + count)))
-            #expect(bytes == former + all[start..<(start + count)])
+            let expected: [UInt8] = former + all[start..<(start + count)]
+            #expect(bytes == expected)
         }
     }
 }
