@@ -230,4 +230,7 @@ package final class ChildProcess {
 extension SystemError {
     /// There is no such file.
     package var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
+
+    /// The user may not.
+    package var isDenial: Bool { code == EACCES }
 }

@@ -1,6 +1,7 @@
 // The environment of this process: its user, home directory, machine and number.
 import CLinux
 import Glibc
+import LupinCore
 
 package enum ProcessOwner {
     /// The effective user's number.
@@ -48,9 +49,29 @@ package enum ProcessOwner {
     }
 
     /// The effective user's home directory in the user database, whatever `HOME` is.
-    package static var accountHome: String? {
+    package static var accountHome: String? { home(of: geteuid()) }
+
+    /// The effective user's number outside this user namespace, as `unshare -r` makes one; nil
+    /// where it is the same, or not known.
+    package static var outerUserNumber: UInt32? {
+        guard let table = ProcessFiles.content(of: "/proc/self/uid_map", bytesMax: 64 << 10) else {
+            return nil
+        }
+        let outer = UserMap(table: table).outer(of: geteuid())
+        return outer == geteuid() ? nil : outer
+    }
+
+    /// The home of that user, if it is there and this user's; nil otherwise.
+    ///
+    /// In a container the number may be somebody else's.
+    package static var outerHome: String? {
+        guard let home = outerUserNumber.flatMap({ home(of: $0) }) else { return nil }
+        return FileStatus(path: home)?.user == geteuid() ? home : nil
+    }
+
+    private static func home(of user: uid_t) -> String? {
         // Safety: as above.
-        guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
+        guard let entry = unsafe getpwuid(user), let home = unsafe entry.pointee.pw_dir else {
             return nil
         }
         let path = unsafe String(cString: home)

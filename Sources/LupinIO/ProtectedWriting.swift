@@ -164,7 +164,18 @@ extension ProtectedFile {
         var status = stat()
         // Safety: the path is NUL-terminated for the call, which fills the struct.
         return unsafe stat(path, &status) != 0 || isClosed(status)
+            || isSystems(path, status)
     }
+
+    /// Whether it is the machine's own folder for temporary files, as a user namespace without
+    /// the machine's root sees it.
+    private static func isSystems(_ path: String, _ status: stat) -> Bool {
+        ["/tmp", "/var/tmp"].contains(path) && status.st_uid == unmappedUser
+            && status.st_mode & S_ISVTX != 0 && ProcessOwner.outerUserNumber != nil
+    }
+
+    /// Stands for all users of the machine that a user namespace doesn't know.
+    private static let unmappedUser: uid_t = 65534
 
     private static func isClosed(_ status: stat) -> Bool {
         let isOurs = status.st_uid == geteuid() || status.st_uid == 0

@@ -191,11 +191,7 @@ package enum FileAccess {
 
     private static func isMapped(_ user: uid_t) -> Bool {
         guard let map = try? wholeFile("/proc/self/uid_map").bytes else { return true }
-        return String(decoding: map, as: UTF8.self).split(separator: "\n").contains { line in
-            let numbers = line.split(separator: " ").compactMap { NumberReader.unsigned($0) }
-            return numbers.count == 3 && UInt64(user) >= numbers[0]
-                && UInt64(user) &- numbers[0] < numbers[2]
-        }
+        return UserMap(table: map).outer(of: user) != nil
     }
 
     private static func isPrivate(_ group: gid_t) -> Bool {

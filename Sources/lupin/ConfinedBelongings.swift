@@ -20,10 +20,12 @@ struct ConfinedBelongings {
         _ environment: [String: String]
     ) throws(ConfinedRefusal) {
         all = configuration.belongings(environment)
-        let account = ProcessOwner.accountHome.map { ["HOME": $0] } ?? [:]
-        folders = (UserFolder.all(environment) + UserFolder.all(account)).map { "\($0)/lupin" }
+        let homes = [ProcessOwner.accountHome, ProcessOwner.outerHome].compactMap(\.self)
+        let accounts = homes.flatMap { UserFolder.all(["HOME": $0]) }
+        folders = (UserFolder.all(environment) + accounts).map { "\($0)/lupin" }
         all += folders.map { Belonging(.kept, $0) }
-        all += SiblingFolder.ofThisUser.map { Belonging(.kept, $0) }
+        let siblings = SiblingFolder.ofThisUser + SiblingFolder.ofOuterUser
+        all += siblings.map { Belonging(.kept, $0) }
         // Where one would listen, and would read its rules, without any variable or file.
         all += Configuration.defaults.belongings(environment).filter { $0.kind == .socket }
         let sockets: [String]

@@ -81,7 +81,8 @@ struct ConfinedPlan: Sendable {
         self.environment = environment
         isRedirecting = gifts.isRedirecting
         shown = gifts.shown
-        let homes = [ProcessOwner.home(environment), ProcessOwner.accountHome]
+        let accounts = [ProcessOwner.accountHome, ProcessOwner.outerHome]
+        let homes = ([ProcessOwner.home(environment)] + accounts)
             .compactMap { $0.flatMap(PublicFile.target) }
         ownHomes = homes.reduce(into: []) { if $1 != "/", !$0.contains($1) { $0.append($1) } }
         self.homes = (ownHomes + ownHomes.flatMap(roads.otherPaths)).reduce(into: []) {

@@ -11,8 +11,19 @@ package enum SiblingFolder {
     /// `.local/state/lupin/siblings` below the user's home, and `lupin` below `/run/user/NUMBER`,
     /// if the system creates that: a lupin listens in the first that works, and looks into both.
     package static var ofThisUser: [String] {
-        let home = ProcessOwner.accountHome.map { "\($0)/.local/state/lupin/siblings" }
-        let runtime = "/run/user/\(ProcessOwner.userNumber)"
+        folders(of: ProcessOwner.userNumber, home: ProcessOwner.accountHome)
+    }
+
+    /// The same of who this user is outside a user namespace, as `unshare -r` makes one; empty
+    /// where that is the same, or where the outer user has no home here, as in a container.
+    package static var ofOuterUser: [String] {
+        guard let user = ProcessOwner.outerUserNumber else { return [] }
+        return folders(of: user, home: ProcessOwner.outerHome)
+    }
+
+    private static func folders(of user: UInt32, home: String?) -> [String] {
+        let home = home.map { "\($0)/.local/state/lupin/siblings" }
+        let runtime = "/run/user/\(user)"
         return [home, LocalSocket.isOwnFolder(runtime) ? "\(runtime)/lupin" : nil].compactMap(
             \.self
         )
@@ -27,11 +38,18 @@ package enum SiblingFolder {
 
     /// The sockets of all lupins of this user that there are.
     package static func all() throws(SystemError) -> [String] {
+        let isInNamespace = ProcessOwner.outerUserNumber != nil
         var paths: [String] = []
         for folder in ofThisUser {
-            let names = try LocalSocket.names(in: folder)
-            paths += names.filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }
+            do throws(SystemError) {
+                paths += try sockets(in: folder)
+            } catch {
+                // That of the machine's root, say: no lupin of the user outside has its socket
+                // where that user can't look.
+                guard isInNamespace, error.isDenial else { throw error }
+            }
         }
+        for folder in ofOuterUser { paths += try sockets(in: folder) }
         return paths
     }
 

@@ -1,0 +1,88 @@
+// Confined commands of a lupin that an ordinary user runs in a user namespace, as its root.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+/// An ordinary user, who is root in a user namespace.
+private enum OuterUser {
+    /// For root of the machine: without an account and a home, as in a container without root.
+    static let number: UInt32 = 54321
+    static let isAnother = ProcessOwner.userNumber == 0
+
+    /// What makes lupin run as that user.
+    private static var words: [String] {
+        let identity = ["--reuid=\(number)", "--regid=\(number)", "--clear-groups"]
+        let other = isAnother ? ["/usr/bin/setpriv"] + identity : []
+        return other + ["/usr/bin/unshare", "-rm", Lupin.path]
+    }
+
+    static let isPossible =
+        ConfinedPlace.isPossible && (try? run(["version"], in: nil))?.code == 0
+
+    static func run(_ arguments: [String], in folder: String?) throws -> Lupin.Result {
+        let all = words + arguments
+        return try Lupin.run(program: all[0], Array(all.dropFirst()), in: folder)
+    }
+}
+
+@Suite(.enabled(if: OuterUser.isPossible, "this machine gives users no namespaces"))
+struct OuterUserTests {
+    /// A working folder of the user's, with rules beside it.
+    private struct Place {
+        private let base: Folder
+        let work: String
+        private let rules: String
+
+        init() throws {
+            base = try Folder()
+            let path = try #require(PublicFile.target(of: base.path))
+            work = "\(path)/work"
+            rules = "\(path)/own.yaml"
+            try WholeFile.makeDirectories(work)
+            try WholeFile.write(Array("lupin: 1\nintercept: {mode: none}\n".utf8), to: rules)
+            guard OuterUser.isAnother else { return }
+            let owner = NSNumber(value: OuterUser.number)
+            for place in [path, work, rules] {
+                try FileManager.default.setAttributes(
+                    [.ownerAccountID: owner, .groupOwnerAccountID: owner],
+                    ofItemAtPath: place
+                )
+            }
+        }
+
+        func confined(_ words: String...) throws -> Lupin.Result {
+            let options = ["exec", "--confine", "--rules", rules, "--log", "/dev/null", "--"]
+            return try OuterUser.run(options + words, in: work)
+        }
+    }
+
+    /// The home of the machine's root can't be looked into then.
+    @Test func `a command runs, and writes into its working folder`() throws {
+        let place = try Place()
+        let result = try place.confined("sh", "-c", "id -u; echo written > file")
+        #expect(result.code == 0 && result.output == "0\n", "\(result.errors)")
+        #expect(WholeFile.content(of: "\(place.work)/file") == Array("written\n".utf8))
+    }
+
+    @Test(.enabled(if: !OuterUser.isAnother, "the user of the namespace has no lupins"))
+    func `a lupin of the user outside is found, and its files are kept from the command`() throws {
+        let place = try Place()
+        let other = try Folder()
+        try WholeFile.write(Array("planted\n".utf8), to: "\(place.work)/token")
+        let rules = try other.write(
+            "rules.yaml",
+            """
+            lupin: 1
+            listen: [{address: "127.0.0.1:0"}]
+            tokens: {t: {bearer: "${file:\(place.work)/token}"}}
+
+            """
+        )
+        let running = try RunningLupin("serve", "--rules", rules)
+        let result = try place.confined("cat", "token")
+        #expect(result.code == 126 && result.output == "")
+        #expect(result.errors.contains("\(place.work)/token"), "\(result.errors)")
+        withExtendedLifetime(running) {}
+    }
+}
