@@ -149,10 +149,11 @@ struct ChildRun: Sendable {
             return failure("\(error)")
         }
         let program = command[0]
+        let (variables, leftOut) = childEnvironment(proxy, files)
         var launch = ChildLaunch(
             wrapper(of: program, files) ?? program,
             Array(command.dropFirst()),
-            environment: childEnvironment(proxy, files).lines
+            environment: variables.lines
         )
         let child: ChildProcess
         var confined: ConfinementSocket?
@@ -179,27 +180,35 @@ struct ChildRun: Sendable {
             if code == 0 { code = ExitCode.failure.rawValue }
         }
         await service?.end()
-        if let plan = confinement?.plan {
-            for remark in remarks(on: code, plan, seen: service?.programs ?? []) {
-                StandardError.print("lupin: \(remark)")
-            }
+        for remark in remarks(on: code, seen: service?.programs ?? [], without: leftOut) {
+            StandardError.print("lupin: \(remark)")
         }
         folder.remove()
         return ExitCode(code)
     }
 
-    /// What a confined command may have missed that failed; `seen` are the programs that connected.
+    /// What a command may have missed that failed; `seen` are the programs that connected, and
+    /// `leftOut` the variables that it did not get.
     private func remarks(
         on code: Int32,
-        _ plan: ConfinedPlan,
-        seen: Set<String>
+        seen: Set<String>,
+        without leftOut: [String]
     ) -> [String] {
+        let plan = confinement?.plan
         // A shell's own word for a program that is not there.
-        if code == 127 { return [AbsentPrograms(plan).remark].compactMap(\.self) }
+        if code == 127 { return [plan.flatMap { AbsentPrograms($0).remark }].compactMap(\.self) }
         guard (1..<126).contains(code) else { return [] }
-        let programs = MissedSettings.programs(namedIn: command).union(seen)
-        let missed = DoctorConfinement.missed(by: programs) { plan.isAbsent($0) }
-        return [missed].compactMap(\.self)
+        var remarks: [String] = []
+        if !leftOut.isEmpty {
+            let list = leftOut.joined(separator: ", ")
+            remarks.append("variables that the command did not get: \(list)")
+        }
+        if let plan {
+            let programs = MissedSettings.programs(namedIn: command).union(seen)
+            let missed = DoctorConfinement.missed(by: programs) { plan.isAbsent($0) }
+            remarks += [missed].compactMap(\.self)
+        }
+        return remarks
     }
 
     /// Starts the proxy of a confined command, at the sockets that were opened where it runs.
@@ -235,10 +244,11 @@ struct ChildRun: Sendable {
 
     /// What the command gets; where it has stand-ins or is confined, without variables that hold
     /// secrets.
+    /// - Returns: The names of those, too.
     private func childEnvironment(
         _ proxy: ProxyAddress,
         _ files: BundleFiles
-    ) -> ChildEnvironment {
+    ) -> (child: ChildEnvironment, leftOut: [String]) {
         var child = ChildEnvironment(
             environment: environment,
             proxy: proxy,
@@ -246,7 +256,7 @@ struct ChildRun: Sendable {
             files: files
         )
         let standIns = standIns
-        if standIns.isEmpty, confinement == nil { return child }
+        if standIns.isEmpty, confinement == nil { return (child, []) }
         let variables = ConfinedVariables(
             environment,
             secrets: configuration.secrets,
@@ -258,12 +268,7 @@ struct ChildRun: Sendable {
             standIns[token: variable.token].map { (variable.name, $0.text) }
         }
         let set = (child.changes + child.standIns).map(\.name)
-        let names = leftOut.subtracting(set).sorted()
-        if !names.isEmpty {
-            let list = names.joined(separator: ", ")
-            StandardError.print("lupin: variables that the command does not get: \(list)")
-        }
-        return child
+        return (child, leftOut.subtracting(set).sorted())
     }
 
     /// A folder for what programs of the command read.

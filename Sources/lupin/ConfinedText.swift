@@ -19,6 +19,13 @@ struct ConfinedText {
         "no rules file: through lupin the command reaches every host, and servers on this machine; "
         + "--rules FILE says which"
 
+    /// What is told before a command runs, in one line: the first remark, which says what to do.
+    static func note(_ remarks: [String]) -> String? {
+        guard let first = remarks.first else { return nil }
+        let others = remarks.count - 1
+        return others == 0 ? first : "\(first) (--explain tells \(others) more)"
+    }
+
     /// Who judges its requests, which variables it does not get, and which it should perhaps not.
     private var reach: [String] {
         let variables = ConfinedVariables(

@@ -339,9 +339,9 @@ struct ExecCommand: ParsableCommand {
                 return StandardOutput.print(text.text)
             }
             if run.configuration.fileName == nil, replay == nil {
-                StandardError.print("lupin: \(ConfinedText.withoutRules)")
+                plan.remarks.insert(ConfinedText.withoutRules, at: 0)
             }
-            for remark in plan.remarks { StandardError.print("lupin: \(remark)") }
+            if let note = ConfinedText.note(plan.remarks) { StandardError.print("lupin: \(note)") }
             if let refusal = AbsentPrograms(plan).refusal(of: words[0]) {
                 StandardError.print("lupin: error: \(refusal)")
                 throw ExitCode(127)

@@ -12,7 +12,8 @@ struct ConfinedVariableTests {
         in folder: Folder,
         options: [String] = ["--confine"],
         intercept: String = "{mode: none}",
-        rules: String = "tokens: {t: {bearer: \"${env:PLANTED}\"}}"
+        rules: String = "tokens: {t: {bearer: \"${env:PLANTED}\"}}",
+        words: [String] = ["env"]
     ) throws -> Lupin.Result {
         let file = try folder.write(
             "lupin.yaml",
@@ -21,12 +22,12 @@ struct ConfinedVariableTests {
         var environment = ["PATH": "/usr/bin:/bin", "PLANTED": "planted-s3cret-value"]
         environment.merge(variables) { $1 }
         return try Lupin.run(
-            ["exec"] + options + ["--rules", file, "--log", "\(folder.path)/log", "--", "env"],
+            ["exec"] + options + ["--rules", file, "--log", "\(folder.path)/log", "--"] + words,
             environment: environment
         )
     }
 
-    @Test func `variables with secrets are left out, and named`() throws {
+    @Test func `variables with secrets are left out, and named where the command fails`() throws {
         let result = try run(
             [
                 "RAW": "a planted-s3cret-value", "BASE64": "YTpwbGFudGVkLXMzY3JldC12YWx1ZQ==",
@@ -36,15 +37,16 @@ struct ConfinedVariableTests {
                 "OTEL_EXPORTER_OTLP_HEADERS": "api-key=collectors-key",
                 "NODE_OPTIONS": "--title=planted-s3cret-value",
             ],
-            in: try Folder()
+            in: try Folder(),
+            words: ["sh", "-c", "env; exit 3"]
         )
-        #expect(result.code == 0, "\(result.errors)")
+        #expect(result.code == 3, "\(result.errors)")
         for text in ["s3cret", "YTpw", "706c", "parent", "collectors-key"] {
             #expect(!result.output.contains(text), "\(text)")
         }
         #expect(result.output.contains("HERE=stays\n"))
         let line =
-            "lupin: variables that the command does not get: ALL_PROXY, BASE64, HEX, MINE, "
+            "lupin: variables that the command did not get: ALL_PROXY, BASE64, HEX, MINE, "
             + "OTEL_EXPORTER_OTLP_HEADERS, PERCENT, PLANTED, RAW\n"
         #expect(result.errors.contains(line), "\(result.errors)")
     }

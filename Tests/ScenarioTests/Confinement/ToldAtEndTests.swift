@@ -186,4 +186,33 @@ struct ToldAtEndTests {
         try place.write("other/file", "")
         #expect(try !errors("other").contains("can't write"))
     }
+
+    @Test func `one note at most comes before the command, and what it says can be done`() throws {
+        func notes(_ options: [String], in folder: String, _ home: String) throws -> [String] {
+            let result = try Lupin.run(
+                ["exec"] + options + ["--log", "/dev/null", "--", "true"],
+                environment: [
+                    "HOME": home, "PATH": "/usr/bin:/bin", "A_BUS": "unix:path=/run/bus",
+                ],
+                in: folder
+            )
+            #expect(result.code == 0, "\(result.errors)")
+            return result.errors.split(separator: "\n").map(String.init)
+                .filter { !$0.hasPrefix("lupin: warning: ") }
+        }
+        let place = try Place()
+        try place.write("ws/package.json", #"{"workspaces": ["packages/*"]}"#)
+        try place.write("ws/packages/a/file", "")
+        let (home, inner) = (place.home, "\(place.home)/ws/packages/a")
+        #expect(try notes([], in: inner, home).isEmpty)
+        let without = try notes(["--confine"], in: inner, home)
+        #expect(without.count == 1)
+        #expect(
+            without.first?.hasPrefix("lupin: no rules file: ") == true
+                && without.first?.hasSuffix("--rules FILE says which (--explain tells 1 more)")
+                    == true
+        )
+        let given = try notes(["--confine", "--write", "\(home)/ws"], in: inner, home)
+        #expect(given.count == 1 && given.first?.hasSuffix("--rules FILE says which") == true)
+    }
 }
