@@ -52,8 +52,8 @@ extension Exchange {
 
     /// The same where a lupin of another user may have made the connection.
     ///
-    /// Who listens for such questions as that user is asked. One that does not answer makes the
-    /// user unknown.
+    /// Who listens for such questions as that user is asked. Only root is believed that its client
+    /// is another user; with anybody else that one is unknown, as he is without an answer.
     private func userBehindLupins(of user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard let ends = downstream.ends else { return user }
         let processes = resources.shared.processes
@@ -70,7 +70,8 @@ extension Exchange {
             case .other: continue
             case .user(let number):
                 client.isThroughSibling = true
-                return number
+                // Anybody may listen as himself and tell of a client who may do more.
+                return number == user || user == 0 ? number : nil
             case .unknown, nil:
                 client.isThroughSibling = true
                 return nil

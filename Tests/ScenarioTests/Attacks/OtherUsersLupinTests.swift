@@ -111,4 +111,46 @@ struct OtherUsersLupinTests {
         }
         withExtendedLifetime(between) {}
     }
+
+    /// Says of every connection of its user that it is one of another user's client.
+    private static let impostor = """
+        import os, socket, sys
+        s = socket.socket(socket.AF_UNIX)
+        s.bind(f"\\0lupin.{os.getuid()}.x")
+        s.listen(9)
+        print("ready", flush=True)
+        while True:
+            c, _ = s.accept()
+            c.recv(200)
+            c.sendall(f"user {sys.argv[1]}\\n".encode())
+            c.close()
+        """
+
+    @Test(arguments: [(stranger, nobody), (stranger, 0), (nobody, 0)])
+    func `nobody is believed that his client is somebody who may do more`(
+        who: UInt32,
+        claimed: UInt32
+    ) async throws {
+        let words =
+            Self.acting(as: who) + [
+                SmallInternet.python, "-c", Self.impostor, "\(claimed)",
+            ]
+        let process = Lupin.process(words[0], Array(words.dropFirst()), in: "/")
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        defer { process.terminate() }
+        #expect(try output.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8))
+        let own = """
+            access: {credentials: [nobody]}
+            tokens: {api: {bearer: real-token}}
+            rules: [{match: {host: 127.0.0.1}, request: [{auth: api}]}]
+            """
+        try await ProxyFixture.run(own) { proxy in
+            let origin = try proxy.origin(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            let found = try status(of: origin.url(), by: [proxy.address.port], as: who)
+            #expect(found == "403")
+            #expect(!origin.receivedText.contains("real-token"))
+        }
+    }
 }
