@@ -124,6 +124,9 @@ package final class TLSContext: Sendable {
         }
     }
 
+    /// What no list may turn on: ciphers without a certificate, and without encryption.
+    private static let without: [Substring] = ["!aNULL", "!eNULL", "!PSK", "!SRP"]
+
     /// Sets the TLS 1.2 and TLS 1.3 ciphers of a list; a version that it omits keeps the default.
     private func set(ciphers: String) throws(TLSFailure) {
         var suites: [Substring] = []
@@ -133,7 +136,7 @@ package final class TLSContext: Sendable {
         }
         let defaults =
             isClient ? "\(Self.defaultCiphers):\(Self.lastCiphers)" : Self.defaultCiphers
-        let list = older.isEmpty ? defaults : older.joined(separator: ":")
+        let list = older.isEmpty ? defaults : (older + Self.without).joined(separator: ":")
         // Safety: OpenSSL reads the text during the call.
         guard unsafe SSL_CTX_set_cipher_list(pointer, list) == 1 else {
             throw ErrorQueue.failure(.badSetting)

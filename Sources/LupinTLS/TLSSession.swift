@@ -188,6 +188,10 @@ package final class TLSSession {
         }
         switch error {
         case SSL_ERROR_NONE where awaitsStaple: throw fail()
+        case SSL_ERROR_NONE where lacksServer:
+            let failure = TLSFailure(.protocolError, reason: "the server showed no certificate")
+            self.failure = failure
+            throw failure
         case SSL_ERROR_NONE:
             isComplete = true
             // Neither is called again: TLS 1.3 has no renegotiation, and TLS 1.2's is disabled.
@@ -343,6 +347,12 @@ package final class TLSSession {
     private func countRecords(_ count: Int) {
         if records &+ UInt64(count) > recordsPerKeyMax { updateKeys(asksPeer: false) }
         records &+= UInt64(count)
+    }
+
+    /// Whether a server has shown no certificate: then nothing was checked.
+    private var lacksServer: Bool {
+        // Safety: the SSL is ours; its certificate is only compared with none.
+        unsafe context.isClient && !isResumed && SSL_get0_peer_certificate(ssl) == nil
     }
 
     private func fail() -> TLSFailure {

@@ -5,8 +5,11 @@ import LupinTLS
 import Testing
 
 struct TLSContextTests {
-    @Test(arguments: ["NO-SUCH-CIPHER", "TLS_NO_SUCH_SUITE"])
-    func `unknown ciphers are refused`(ciphers: String) throws {
+    @Test(arguments: [
+        "NO-SUCH-CIPHER", "TLS_NO_SUCH_SUITE", "aNULL:@SECLEVEL=0", "eNULL:@SECLEVEL=0",
+        "AECDH-AES128-SHA:@SECLEVEL=0", "NULL-SHA256:@SECLEVEL=0", "PSK:@SECLEVEL=0",
+    ])
+    func `unknown ciphers are refused, and those that prove or hide nothing`(ciphers: String) throws {
         var client = ClientTLSConfiguration()
         client.ciphers = ciphers
         var server = ServerTLSConfiguration(ticketKeys: freshTicketKeys())

@@ -172,4 +172,18 @@ struct TLSServerTests {
             #expect(try proxy.record()["error.type"] == "tls_protocol_error")
         }
     }
+
+    @Test(arguments: [
+        "ALL:@SECLEVEL=0", "ALL:COMPLEMENTOFALL:@SECLEVEL=0", "HIGH:aNULL:@SECLEVEL=0",
+    ])
+    func `a server without a certificate is never one that is trusted`(ciphers: String) async throws
+    {
+        let anonymous = ["-nocert", "-tls1_2", "-cipher", "AECDH-AES128-SHA:@SECLEVEL=0", "-www"]
+        try await run("tls: {ciphers: \"\(ciphers)\"}") { proxy in
+            let server = try ForeignTLSServer(anonymous, by: proxy.authority)
+            let response = try proxy.client().get(server.url)
+            #expect(response.status == 502)
+            #expect(!response.bodyText.contains("AECDH"))
+        }
+    }
 }
