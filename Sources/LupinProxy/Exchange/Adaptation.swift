@@ -51,6 +51,18 @@ final class AdaptedRequest {
         return AdaptedRequest(changed, hop: hop, known: known)
     }
 
+    /// A copy without the client's credentials of a login to the connection, origin's or parent's.
+    func withoutLogin() -> AdaptedRequest {
+        var changed = request
+        for name in [FieldName.authorization, .proxyAuthorization] {
+            guard let credentials = changed.head.fields.value(of: name),
+                ConnectionLogin(credentials: credentials.utf8Span.span) != nil
+            else { continue }
+            changed.head.fields.remove(name: name.spelling)
+        }
+        return AdaptedRequest(changed, hop: hop, known: known)
+    }
+
     var head: RequestHead { request.head }
     var origin: Origin { request.origin }
     /// The host stands literally in the rules file.

@@ -138,8 +138,9 @@ extension Exchange {
                 if hasMoved {
                     completeLocation(of: obtained.response, from: next.target.origin)
                 }
-                // The rest of a masked body can't be found by its length.
-                if plan?.resumes == true, plan?.scrubs != true {
+                // The rest of a masked body can't be found by its length, and that of a login's
+                // response is only on its connection.
+                if plan?.resumes == true, plan?.scrubs != true, !isByLogin(attempt) {
                     obtained.resumable = resumable(obtained, attempt, to: next.target)
                 }
                 return obtained
@@ -225,6 +226,8 @@ extension Exchange {
         if let completion = caching?.completion, !hasMoved {
             adapted = adapted.with(completion)
         }
+        // On a connection that has the login, its last message would begin another one.
+        if next.former != nil { adapted = adapted.withoutLogin() }
         let attempt = try attempt(.adapted(adapted), because: next.cause, replay: next.replay)
         note(.adapted(adapted))
         attempt.noteWait(now &- began)
@@ -295,7 +298,7 @@ extension Exchange {
             return .deliver(reason: "")
         }
         if let refusal = refusal(in: obtained.response, to: attempt) { throw refusal }
-        let isByLogin = upstream?.isForOneClient == true || attempt.hop.isByLogin
+        let isByLogin = isByLogin(attempt)
         let verdict = try await judge(&obtained, of: attempt)
         var obstacle: String?
         switch verdict {
@@ -315,6 +318,11 @@ extension Exchange {
         }
         guard let obstacle else { return verdict }
         return try await judgeDelivered(&obtained, of: attempt, decided: obstacle)
+    }
+
+    /// Whether the response came by a login to its connection.
+    private func isByLogin(_ attempt: Attempt) -> Bool {
+        upstream?.isForOneClient == true || attempt.hop.isByLogin
     }
 
     /// Gives up an attempt that could not have the login of the response before it.

@@ -61,6 +61,78 @@ struct LostLoginTests {
         }
     }
 
+    /// A peer that ends a login when its last message comes again, as servers do: it answers no
+    /// challenge then.
+    private static func strictPeer(isParent: Bool) throws -> ScriptedOrigin {
+        let (status, prefix) = isParent ? (407, "Proxy-") : (401, "WWW-")
+        return try ScriptedOrigin { connection in
+            var (isChallenged, isUser, count) = (false, false, 0)
+            while let request = try connection.nextRequest() {
+                let credentials = request[isParent ? "proxy-authorization" : "authorization"]
+                if credentials != nil { isUser = isChallenged && credentials == "NTLM three" }
+                isChallenged = credentials == "NTLM one"
+                guard isUser else {
+                    try connection.reply(status, "\(prefix)Authenticate: NTLM")
+                    continue
+                }
+                count += 1
+                if count > 1 {
+                    try connection.reply(body: "in")
+                } else if request.target.hasSuffix("/moved") {
+                    try connection.reply(302, "Location: /next")
+                } else {
+                    try connection.reply(503)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [true, false], ["/busy", "/moved"])
+    func `what is repeated on the connection of a login has no message of it`(
+        isParent: Bool,
+        path: String
+    ) async throws {
+        let peer = try Self.strictPeer(isParent: isParent)
+        defer { peer.stop() }
+        let settings = isParent ? "upstream: {proxy: \"\(peer.url(""))\", no_proxy: []}" : ""
+        let rules = everywhere("\(Self.retry), redirect: {follow: true}", settings)
+        try await ProxyFixture.run(rules) { proxy in
+            let base = isParent ? "http://origin.test" : peer.url("")
+            let name = isParent ? "Proxy-Authorization" : "Authorization"
+            let client = try proxy.client()
+            try client.get(base + path, "\(name): NTLM one")
+            let response = try client.get(base + path, "\(name): NTLM three")
+            #expect(response.status == 200)
+            #expect(response.bodyText == "in")
+            // The login is as good as before.
+            #expect(try client.get(base + "/").bodyText == "in")
+            #expect(peer.connections.count == 1)
+        }
+    }
+
+    @Test func `a download by a login is not resumed elsewhere`() async throws {
+        let peer = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                guard request["authorization"] == "NTLM three" else {
+                    try connection.reply(401, "WWW-Authenticate: NTLM")
+                    continue
+                }
+                let fields = "ETag: \"v1\"\r\nContent-Length: 10"
+                try connection.send("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n01234")
+                connection.close()
+            }
+        }
+        defer { peer.stop() }
+        try await ProxyFixture.run(everywhere("resume: true")) { proxy in
+            let client = try proxy.client()
+            try client.get(peer.url(), "Authorization: NTLM one")
+            try client.send("GET", peer.url(), ["Authorization: NTLM three"])
+            _ = try client.stream.head()
+            #expect(String(decoding: try client.stream.untilEnd().bytes, as: UTF8.self) == "01234")
+            #expect(peer.connections.count == 1)
+        }
+    }
+
     @Test(arguments: ["/next", "http://other.test/next", "https://origin.test/next"])
     func `a redirect that can't be followed with the login is the client's`(
         location: String
