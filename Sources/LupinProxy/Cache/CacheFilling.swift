@@ -46,7 +46,8 @@ extension Exchange {
             land(use, .released, isAlone: !use.asked.isHead)
             return try await deliverPast(use, obtained)
         }
-        use.status.isStored = true
+        use.status.isStored = storing.isKept
+        if !storing.isKept { use.status.detail = NoStoreReason.storeFailed.token }
         if use.conditions != nil { use.status.forwardStatus = response.status }
         invite(storing, use)
         noteCache(use)
@@ -63,6 +64,8 @@ extension Exchange {
         }
         if let length = storing.length, storing.part == nil {
             flight.resolve(.joinable(facts, storing.body, length: length))
+        } else if !storing.isKept {
+            land(use, .released, isAlone: true)
         }
     }
 
@@ -97,7 +100,9 @@ extension Exchange {
             body: GrowingBody(room, expecting: length),
             length: length,
             part: nil,
-            announced: facts
+            announced: facts,
+            isKept: settings.memoryBytes > 0 || disk != nil
+                || sharingLifetimeMs(facts, length: length ?? 0, use) > 0
         )
     }
 
@@ -334,6 +339,8 @@ struct Storing {
     let part: ContentRange?
     /// The facts of the whole response as its head announced it; nil for a part.
     let announced: StoredResponse?
+    /// Whether there is a store that may keep it; else others read along, and that is all.
+    let isKept: Bool
 
     /// The facts of the whole response when all of its body has come.
     func wholeFacts(_ use: CacheUse) -> StoredResponse {

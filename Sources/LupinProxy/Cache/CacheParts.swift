@@ -68,7 +68,8 @@ extension Exchange {
             body: GrowingBody(room, expecting: length),
             length: length,
             part: part,
-            announced: nil
+            announced: nil,
+            isKept: isKept
         )
     }
 

@@ -255,23 +255,29 @@ extension Exchange {
         client.ask(RedisCommands("DEL", [.bytes(entry)]), about: entry)
     }
 
+    /// How long other machines may keep a response, in milliseconds; 0 for not at all.
+    func sharingLifetimeMs(_ facts: StoredResponse, length: UInt64, _ use: CacheUse) -> Int64 {
+        guard let settings = sharedTier(for: use)?.tier.settings,
+            facts.sharingRefusal == nil, mayLieOnDisk(facts, use),
+            length <= UInt64(settings.objectBytesMax)
+        else { return 0 }
+        return facts.sharingLifetimeMs(
+            nowUs: resources.wallNow,
+            policy: use.policy,
+            max: settings.lifetimeMax
+        )
+    }
+
     private func isShared(
         _ facts: StoredResponse,
         _ content: StoredContent,
         _ use: CacheUse
     ) -> Bool {
         guard let client = sharedTier(for: use), let keys = use.shared?.keys,
-            facts.sharingRefusal == nil, mayLieOnDisk(facts, use),
             !client.tier.dropping.isDropped(use.key, since: use.requestTimeUs)
         else { return false }
         let (tier, now) = (client.tier, resources.wallNow)
-        let most = tier.settings.objectBytesMax
-        guard content.count <= UInt64(most) else { return false }
-        let lifetime = facts.sharingLifetimeMs(
-            nowUs: now,
-            policy: use.policy,
-            max: tier.settings.lifetimeMax
-        )
+        let lifetime = sharingLifetimeMs(facts, length: content.count, use)
         guard lifetime > 0 else { return false }
         let response = SharedEntry(
             .response(facts: facts.encoded[...], body: content.joined),

@@ -271,6 +271,14 @@ struct CacheOnDiskTests {
             #expect(try client.get(url).isHit)
         }
         #expect(try story.bodies().isEmpty)
+        let rules = story.rules("cache: {mode: private}")
+        try await DiskStory.live(under: rules.replacing("memory: 1MiB", with: "memory: 0")) {
+            proxy in
+            let client = try proxy.client()
+            for _ in 0..<2 {
+                #expect(try client.get(url).caching == "lupin; fwd=uri-miss; detail=store-failed")
+            }
+        }
     }
 
     @Test func `a second lupin in the same folder goes on without the disk, and says so`()

@@ -65,6 +65,11 @@ struct NotStoredTests {
         try await expectTwice(under: rules, .fresh(Self.digits), "too-large", body: Self.digits)
     }
 
+    @Test func `without room in memory, a disk and others nothing is stored`() async throws {
+        let rules = everywhere("cache: standard", "cache: {store: {memory: 0}}")
+        try await expectTwice(under: rules, .fresh("one"), "store-failed")
+    }
+
     @Test(arguments: [100, 600])
     func `a response that turns out too long is delivered whole`(times: Int) async throws {
         let rules = everywhere("cache: standard", "cache: {store: {max_object: 4KiB}}")

@@ -66,6 +66,24 @@ struct SharedCacheTests {
         #expect(try server.keys().allSatisfy { !$0.contains("127.0.0.1") })
     }
 
+    @Test func `without room in memory what others may have is stored, and nothing else`()
+        async throws
+    {
+        let server = try RedisServer()
+        let counted = try origin()
+        for (keys, said) in [
+            ("cache: standard", "stored"), ("cache: {mode: private}", "detail=store-failed"),
+        ] {
+            let rules = rules(server.url, "", keys).replacing(
+                "store: {",
+                with: "store: {memory: 0, "
+            )
+            let response = try await ask(rules, counted.origin)
+            #expect(response.caching == "lupin; fwd=uri-miss; \(said)")
+        }
+        try server.waitForKeys(1)
+    }
+
     @Test(arguments: [
         ["Cache-Control: private, max-age=600"], ["Cache-Control: no-store"],
         ["Cache-Control: max-age=600", "Set-Cookie: a=b"], ["Cache-Control: max-age=0"],
