@@ -8,12 +8,23 @@ extension Explanation {
     var retry: RetryPreview? {
         guard let preview, preview.problem == nil, !isPurge else { return nil }
         return RetryPreview(
-            plan.retry,
+            compressesBody(preview.adapted) ? plan.retry.keepingForCompression : plan.retry,
             of: request.head,
             hasIdempotencyKey: preview.adapted.hasIdempotencyKey,
             authority: finalOrigin.authority,
             validates: plan.validation?.action == .retry
         )
+    }
+
+    /// Whether a body that the request may have is compressed while it passes.
+    private func compressesBody(_ adapted: RequestHead) -> Bool {
+        let decision = plan.compress?.decide(
+            head: adapted,
+            contentLength: request.head.fields.value(of: "Content-Length").flatMap(UInt64.init),
+            hasBody: true,
+            refusesCompression: uncompressedUntil != nil
+        )
+        return decision == .compress
     }
 
     /// Returns the rule whose `key` holds; nil when no rule has it.

@@ -25,10 +25,16 @@ struct ExplainRetryTests {
           - name: own
             match: own.example
             respond: {status: 200}
+          - name: upload
+            match: upload.example
+            retry: safe
+            request: [{compress: {with: gzip}}]
 
         """
 
-    private func explain(_ arguments: String...) throws -> String {
+    private func explain(_ arguments: String...) throws -> String { try explain(arguments) }
+
+    private func explain(_ arguments: [String]) throws -> String {
         let folder = try Folder()
         let file = try folder.write("lupin.yaml", Self.rules)
         let result = try Lupin.run(["explain", "--rules", file] + arguments)
@@ -65,6 +71,19 @@ struct ExplainRetryTests {
         #expect(lines.contains { $0.contains("or status 503, 429 with Retry-After") })
         #expect(lines.contains { $0.contains("requests to api.example:8443 in 10s") })
         #expect(lines.last == "  resume: off")
+    }
+
+    @Test func `a body that is compressed is kept in a file, too`() throws {
+        func kept(_ fields: String...) throws -> [String] {
+            let arguments = fields.flatMap { ["-H", $0] }
+            let output = try explain(["-X", "PUT", "https://upload.example/"] + arguments)
+            return section(output).filter { $0.contains(" kept") }
+        }
+        let memory = "    of a body 256KiB are kept in memory"
+        let rest = "a larger one is sent again only if nothing of it was sent"
+        #expect(try kept() == ["\(memory), and 64MiB beyond in a file; \(rest)"])
+        #expect(try kept("Content-Encoding: gzip") == ["\(memory); \(rest)"])
+        #expect(try kept("Content-Length: 1000000") == ["    its body of 1000000 bytes is kept"])
     }
 
     @Test func `where nothing is sent again, that is told`() throws {
