@@ -211,6 +211,11 @@ final class DecodingContext {
 
     func unknownKey(_ entry: YAMLNode.Entry, in section: String, known: [String]) {
         let place = section.isEmpty ? "" : " in \"\(section)\""
+        let words = entry.key.split(separator: " ", maxSplits: 1)
+        if words.count == 2, entry.value.isEmpty, known.contains(String(words[0])) {
+            let message = "\"\(entry.key)\"\(place) has no colon"
+            return error(.key, message, at: entry, hint: "write \(words[0]): \(words[1])")
+        }
         let hint: String
         if let near = near(entry.key, known) {
             hint = "did you mean \"\(near)\"?"

@@ -262,6 +262,7 @@ extension DocumentReader {
         case .syntax(let problem, let place, let opening):
             // For an unclosed list, its beginning is more helpful than the place of detection.
             let isOpen = problem.contains("expected ',' or")
+            if noteBareEntry(problem, at: place, opening) { return }
             noteSyntax(problem, at: isOpen ? opening ?? place : place)
         case .forbiddenCharacter:
             let place = source.place(where: DocumentReader.isForbidden)
@@ -280,6 +281,29 @@ extension DocumentReader {
         case 0..<0x20, 0x7F..<0xA0, 0xFFFE, 0xFFFF: true
         default: false
         }
+    }
+
+    /// Notes a line such as `retry safe`, which libyaml reads together with the next one.
+    /// - Returns: Whether it is the problem.
+    private mutating func noteBareEntry(
+        _ problem: String,
+        at place: Place,
+        _ opening: Place?
+    ) -> Bool {
+        var number: Int?
+        if problem.contains("could not find expected ':'") { number = opening?.line }
+        if problem.contains("mapping values are not allowed") { number = place.line - 1 }
+        guard let number, let line = source.line(number) else { return false }
+        let text = line.drop { $0 == " " || $0 == "-" }
+        let words = String(text).split(separator: " ", maxSplits: 1)
+        guard words.count == 2,
+            words[0].utf8.allSatisfy({ $0 == 0x5F || $0.asciiLowercased &- 0x61 < 26 }),
+            !text.contains(where: { ":#\"'{}[],".unicodeScalars.contains($0) })
+        else { return false }
+        let start = Place(line: number, column: line.count - text.count + 1)
+        let hint = "write \(words[0]): \(words[1])"
+        note("\"\(String(text))\" has no colon", at: start, count: text.count, hint)
+        return true
     }
 
     private mutating func noteSyntax(_ problem: String, at place: Place) {

@@ -134,8 +134,15 @@ extension DecodingContext {
             error(code, message, at: node, hint: hint)
             return nil
         }
+        if let scheme = text.firstRange(of: "://") {
+            let rest = String(text[scheme.upperBound...].prefix { $0 != "/" })
+            let hint = AuthorityText.listener(rest) == nil ? example : rest
+            return refuse(.type, "\"\(text)\" is a URL, not an address", "write \(hint)")
+        }
         guard let colon = text.lastIndex(of: ":") else {
-            let hint = Units.wholeNumber(text[...]) != nil ? "127.0.0.1:\(text)" : "\(text):8080"
+            let isPort = Units.wholeNumber(text[...]) != nil
+            let host = IPAddress(text) == nil ? "127.0.0.1" : text
+            let hint = isPort ? "127.0.0.1:\(text)" : "\(host):8080"
             return refuse(.type, "\"\(text)\" is not an address with a port", "write \(hint)")
         }
         var name = text[..<colon]
@@ -152,13 +159,15 @@ extension DecodingContext {
         }
         guard let port = number(portText, at: node, in: 0...65535, what: "port") else { return nil }
         guard let address = IPAddress(String(name)) else {
-            let better: String =
+            let hint =
                 switch name {
-                case "localhost", "": "127.0.0.1"
-                case "*": "0.0.0.0"
-                default: "127.0.0.1"
+                case "localhost", "": "write 127.0.0.1:\(portText)"
+                case "*": "write 0.0.0.0:\(portText)"
+                default:
+                    "write an address of this machine, such as 127.0.0.1:\(portText): names are "
+                        + "not looked up here"
                 }
-            return refuse(.host, "\"\(name)\" is not an address", "write \(better):\(portText)")
+            return refuse(.host, "\"\(name)\" is not an address", hint)
         }
         return ListenerSettings(address: address, port: UInt16(truncatingIfNeeded: port))
     }

@@ -66,6 +66,8 @@ private struct ValidationDecoder {
         switch node.scalarText {
         case "standard": ValidationPolicy.standard
         case "off": ValidationPolicy()
+        case "json":
+            wrongType(node, "standard, off or a map", "{content_type: application/json}")
         default: wrongType(node, "standard, off or a map", "standard or {status: 200-399}")
         }
     }

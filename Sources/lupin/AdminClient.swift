@@ -39,6 +39,8 @@ struct AdminProblem: Error {
 struct AdminClient: Sendable {
     /// The path of the socket.
     let path: String
+    /// Whether the command line said neither the socket nor the rules file that names it.
+    var isUsual = false
 
     /// The timeout of a request; a reload may have to create a CA.
     private static let patience = Duration.seconds(30)
@@ -78,7 +80,7 @@ struct AdminClient: Sendable {
         else {
             throw AdminProblem(message: "there is no directory for a socket; pass --socket")
         }
-        return AdminClient(path: place.path)
+        return AdminClient(path: place.path, isUsual: rulesFile == nil)
     }
 
     // MARK: A request
@@ -98,7 +100,8 @@ struct AdminClient: Sendable {
         do throws(SystemError) {
             channel = try LocalSocket.connect(to: path, on: loop)
         } catch {
-            throw AdminProblem(message: "no lupin answers at \(path): \(error.message)")
+            let others = isUsual ? "; --socket or --rules leads to another one" : ""
+            throw AdminProblem(message: "no lupin answers at \(path): \(error.message)\(others)")
         }
         defer { channel.close() }
         // Of the connection, since what a path leads to may change.

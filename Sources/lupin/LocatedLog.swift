@@ -6,13 +6,15 @@ import LupinRules
 
 enum LocatedLog {
     /// The file that `log.to` names in the rules file.
+    ///
+    /// `ways` are what the command takes to find a log.
     /// - Throws: A sentence that suggests passing a file.
-    static func path(rulesFile: String?) throws -> String {
+    static func path(rulesFile: String?, ways: String) throws -> String {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil)?.rules.file : nil
         let known = rulesFile ?? running
         guard let rules = RulesFile.locate(explicit: known, environment: environment) else {
             throw ValidationError(
-                "there is no rules file, so records go to standard output; pass a FILE"
+                "no lupin answers, and there is no rules file: pass \(ways)"
             )
         }
         let result = RulesFile.load(

@@ -91,7 +91,10 @@ struct LogCommand: ParsableCommand {
         }
         let running = RunningLog(place: place, count: count ?? Self.usualCount, keepsJSON: json)
         if try running.print(printer, follows: follow) { return }
-        let path = try LocatedLog.path(rulesFile: place.rulesFile)
+        let path = try LocatedLog.path(
+            rulesFile: place.rulesFile,
+            ways: "--socket, --rules or a FILE"
+        )
         var log = LogFile(path: path, count: count ?? Self.usualCount, printer: printer)
         try log.print(follows: follow)
     }

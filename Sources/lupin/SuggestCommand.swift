@@ -60,7 +60,8 @@ struct SuggestCommand: ParsableCommand {
 
     func run() throws {
         var lines = RecordedLines(
-            logs: log.isEmpty ? [try LocatedLog.path(rulesFile: rulesFile)] : log,
+            logs: log.isEmpty
+                ? [try LocatedLog.path(rulesFile: rulesFile, ways: "--rules or --log")] : log,
             filter: try ExchangeFilter(commandLine: words, since: since)
         )
         var seen = SeenTargets()

@@ -87,6 +87,30 @@ struct DocumentTests {
             """
         ),
         (
+            "rules:\n  - match: a.dev\n    retry safe\n    cache: off",
+            """
+            lupin.yaml:4:5: "retry safe" has no colon  [E-SYNTAX]
+                retry safe
+                ^^^^^^^^^^  write retry: safe
+            """
+        ),
+        (
+            "rules:\n  - retry safe\n    match: a.dev",
+            """
+            lupin.yaml:3:5: "retry safe" has no colon  [E-SYNTAX]
+                - retry safe
+                  ^^^^^^^^^^  write retry: safe
+            """
+        ),
+        (
+            "rules: [{match: a.dev, retry safe}]",
+            """
+            lupin.yaml:2:24: "retry safe" in "rules" has no colon  [E-KEY]
+                rules: [{match: a.dev, retry safe}]
+                                       ^^^^^^^^^^  write retry: safe
+            """
+        ),
+        (
             "? [a, b]\n: 1",
             """
             lupin.yaml:2:3: a list or a map as a key is not supported  [E-SYNTAX]

@@ -158,6 +158,21 @@ struct SettingsDecoderTests {
             "write 127.0.0.1:80"
         ),
         (
+            "listen: [{address: \"proxy.test:80\"}]",
+            "2:20: \"proxy.test\" is not an address  [E-HOST]",
+            "write an address of this machine, such as 127.0.0.1:80: names are not looked up here"
+        ),
+        (
+            "listen: [{address: localhost}]",
+            "2:20: \"localhost\" is not an address with a port  [E-TYPE]",
+            "write 127.0.0.1:8080"
+        ),
+        (
+            "listen: [{address: \"http://127.0.0.1:3128/\"}]",
+            "2:20: \"http://127.0.0.1:3128/\" is a URL, not an address  [E-TYPE]",
+            "write 127.0.0.1:3128"
+        ),
+        (
             "listen: [{address: \"::1:8080\"}]", "2:20: an IPv6 address needs brackets  [E-HOST]",
             "write \"[::1:8080]:8080\""
         ),

@@ -98,6 +98,10 @@ struct ValidationDecoderTests {
             "write standard or {status: 200-399}"
         ),
         (
+            "json", "34: expected standard, off or a map, found \"json\"  [E-TYPE]",
+            "write {content_type: application/json}"
+        ),
+        (
             "{}", "34: \"validate\" demands nothing  [E-RANGE]",
             "write standard, {status: 200-399}, or off for nothing"
         ),

@@ -136,7 +136,7 @@ package struct OAuth2Exchange: Sendable {
             throw malformed(status, "is longer than 256KiB")
         }
         guard let answer, case .object = answer else {
-            throw malformed(status, body.isEmpty ? "is empty" : "is not a JSON object")
+            throw malformed(status, OAuth2Exchange.reason(against: body))
         }
         guard let token = answer["access_token"]?.string else {
             throw malformed(status, "has no access_token")
@@ -153,6 +153,15 @@ package struct OAuth2Exchange: Sendable {
             refreshToken: try nextToken(answer, status),
             scope: answer["scope"]?.string
         )
+    }
+
+    /// Of a body that is not a JSON object.
+    private static func reason(against body: [UInt8]) -> String {
+        let first = body.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
+        guard first != UInt8(ascii: "<") else {
+            return "is a page, not JSON: check that the URL is that of the token endpoint"
+        }
+        return body.isEmpty ? "is empty" : "is not a JSON object"
     }
 
     private static func reason(against type: JSONValue?) -> String {

@@ -3,6 +3,8 @@
 import LupinCore
 import Testing
 
+private let page = "is a page, not JSON: check that the URL is that of the token endpoint"
+
 struct OAuth2ExchangeTests {
     private func source(
         _ grant: OAuth2Source.Grant = .clientCredentials,
@@ -250,7 +252,8 @@ struct OAuth2ExchangeTests {
 
     @Test(
         arguments: [
-            ("", "is empty"), ("<html>", "is not a JSON object"), ("[]", "is not a JSON object"),
+            ("", "is empty"), ("[]", "is not a JSON object"), ("<html>", page),
+            ("\r\n <?xml version=\"1.0\"?>", page), ("page", "is not a JSON object"),
             ("\"a\"", "is not a JSON object"), ("{\"access_token\": \"a\"", "is not a JSON object"),
             ("{}", "has no access_token"), ("{\"access_token\": 5}", "has no access_token"),
             ("{\"access_token\": \"\"}", "has an access_token that cannot be sent"),

@@ -99,6 +99,19 @@ struct AdminCommandTests {
                     == "lupin: no lupin answers at \(folder.path)/none: No such file or directory\n"
             )
         }
+        let environment = [
+            "PATH": "/usr/bin:/bin", "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path,
+        ]
+        let usual = "\(folder.path)/lupin.sock: No such file or directory"
+        let another = "--socket or --rules leads to another one"
+        let status = try Lupin.run(["status"], environment: environment)
+        #expect(status.errors == "lupin: no lupin answers at \(usual); \(another)\n")
+        let last = try Lupin.run(["explain", "last"], environment: environment)
+        #expect(last.errors.contains("\(usual); \(another); --log reads a log"))
+        let log = try Lupin.run(["log"], environment: environment)
+        #expect(
+            log.errors.contains("no lupin answers, and there is no rules file: pass --socket")
+        )
         let off = try folder.write("off.yaml", "lupin: 1\nadmin: {socket: off}\n")
         let result = try Lupin.run("status", "--rules", off)
         #expect(result.code == 1)
