@@ -84,8 +84,8 @@ let package = Package(
         .executableTarget(
             name: "lupin",
             dependencies: [
-                "LupinProxy", "LupinConsole", "LupinRules", "LupinIO", "LupinTLS", "LupinWire",
-                "LupinCore", argumentParser, logging,
+                "LupinProxy", "LupinUpstream", "LupinConsole", "LupinRules", "LupinIO", "LupinTLS",
+                "LupinWire", "LupinCore", argumentParser, logging,
             ],
             swiftSettings: cold,
             linkerSettings: selfContained,
@@ -104,9 +104,15 @@ let package = Package(
         .target(
             name: "LupinProxy",
             dependencies: [
-                "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinRedis", "LupinInspector", "LupinCore", logging,
+                "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules",
+                "LupinStore", "LupinRedis", "LupinInspector", "LupinCore", logging,
             ],
+            swiftSettings: strict
+        ),
+        // Below the proxy on the same floor
+        .target(
+            name: "LupinUpstream",
+            dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinCore"],
             swiftSettings: strict
         ),
 
@@ -235,8 +241,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LupinUpstreamTests",
+            dependencies: [
+                "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinCore", "LupinTestKit",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LupinProxyTests",
-            dependencies: ["LupinProxy", "LupinIO", "LupinTLS", "LupinCore", logging],
+            dependencies: [
+                "LupinProxy", "LupinUpstream", "LupinIO", "LupinTLS", "LupinCore", logging,
+            ],
             swiftSettings: strict
         ),
         .testTarget(

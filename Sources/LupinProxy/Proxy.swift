@@ -4,6 +4,7 @@ package import Logging
 package import LupinCore
 package import LupinIO
 import LupinTLS
+import LupinUpstream
 import Synchronization
 
 /// A forward proxy with its threads.

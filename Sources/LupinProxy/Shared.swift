@@ -4,6 +4,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 import Synchronization
 
@@ -42,10 +43,8 @@ final class Shared: Sendable {
     let resolver: ResolverThreads
     let processes: ProcessLookup
     let connections = ConnectionCounter()
-    let replayMemory: ReplayMemory
-    let replayDisk: ReplayDisk
-    /// The folder for request bodies that are kept and too long for memory.
-    let spillFolder: String
+    /// Where request bodies are kept that may be sent again.
+    let replayRoom: ReplayRoom
     let health = OriginHealths()
     let responses: ResponseStore
     let history: ExchangeHistory
@@ -53,15 +52,13 @@ final class Shared: Sendable {
     let telemetry = TelemetryDesk()
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
-    let tickets = TicketStore()
-    let chains = ShownChains()
-    let revocations = RevocationStore()
+    /// What is known of servers.
+    let servers = KnownServers()
     let throttles = ThrottleBuckets()
     let compressionRefusals = CompressionRefusals()
     /// Limits the warning that no descriptor is left.
     let shortage = WarningPause()
     let cookieJars: CookieJars
-    let parentCredentials = ParentCredentials()
     let secrets = TaintedSecrets()
     let tokens: TokenStore
     /// The thread that runs credential programs and writes rotated tokens.
@@ -139,7 +136,6 @@ final class Shared: Sendable {
         tokenThread = threads.tokens
         bodyThread = threads.bodies
         self.environment = environment
-        spillFolder = SpillFile.folder(environment)
         interceptor = hooks.interceptor
         hasInterceptor = hooks.interceptor != nil
         redirectHandler = hooks.redirectHandler
@@ -156,10 +152,11 @@ final class Shared: Sendable {
             environment,
             logger
         )
-        replayMemory = ReplayMemory(
-            bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
+        replayRoom = ReplayRoom(
+            memory: ReplayMemory(bytesMax: snapshot.limits.replayMemoryBytes),
+            disk: ReplayDisk(bytesMax: snapshot.limits.replayDiskBytes),
+            folder: SpillFile.folder(environment)
         )
-        replayDisk = ReplayDisk(bytesMax: snapshot.configuration.settings.limits.replayDiskBytes)
         let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         via = ViaMembers(
             pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
@@ -184,8 +181,8 @@ final class Shared: Sendable {
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         marks.set(listeners.map(\.socket))
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
-        replayMemory.limit(snapshot.limits.replayMemoryBytes)
-        replayDisk.limit(snapshot.limits.replayDiskBytes)
+        replayRoom.memory.limit(snapshot.limits.replayMemoryBytes)
+        replayRoom.disk.limit(snapshot.limits.replayDiskBytes)
         informCapture()
         responses.adopt(snapshot.settings.cacheStore, environment, logger)
         tokens.adopt(Array(snapshot.tokens.values))
@@ -250,8 +247,8 @@ final class Snapshot: Sendable {
     let clientCertificate: CertificateFiles?
     /// Whether there is one; asked for every request, and cheaper than a look at it.
     let hasClientCertificate: Bool
-    /// The TLS contexts for origins, as rules demand them.
-    let securities: OriginSecurities
+    /// What holds for reaching servers.
+    let upstream: UpstreamPolicy
     /// No parent proxy is configured, so none is looked up.
     let isDirect: Bool
     /// Whether messages get Via.
@@ -311,7 +308,6 @@ final class Snapshot: Sendable {
         credentialUsers = CredentialUsers(configuration.settings.access.credentials)
         clientCertificate = configuration.settings.upstream.tls.clientCertificate
         hasClientCertificate = clientCertificate != nil
-        securities = OriginSecurities(configuration.settings.upstream.tls, anchors: anchors)
         waits = Waits(configuration.settings.timeouts)
         limits = configuration.settings.limits
         rules = configuration.rules
@@ -340,6 +336,7 @@ final class Snapshot: Sendable {
             configuration.settings,
             listeners: (listeners + inspectors).map { ($0.address, $0.port) }
         )
+        upstream = UpstreamPolicy(configuration.settings, access: access, anchors: anchors)
         judgesNames = configuration.rules.judgesNames || access.judgesNames
         redactor = Redactor(
             settings: configuration.settings.log.redact,

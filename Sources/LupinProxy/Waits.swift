@@ -1,6 +1,7 @@
 // The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
 package import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// The timeouts of lupin's waits, in microseconds.
 ///
@@ -39,6 +40,9 @@ package final class Waits: Sendable {
         minRateBytesPerSecond = timeouts.minRateBytesPerSecond
         isPatient = min(responseHeader, idle, total ?? .max) >= Self.patienceMin
     }
+
+    /// Those of the steps to a connection.
+    var connecting: ConnectTimeouts { ConnectTimeouts(dns: dns, connect: connect, tls: tls) }
 
     /// Microseconds after which an exchange that began without a task is certain to have one.
     static let patienceMin: UInt64 = 200_000

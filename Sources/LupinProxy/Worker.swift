@@ -4,6 +4,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// Accepts connections and serves them to their end. All of its state is confined to its loop.

@@ -2,10 +2,11 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// One worker's pool, resolver, record sink and open connections.
-final class WorkerResources {
+final class WorkerResources: UpstreamWorker {
     let loop: EventLoop
     let shared: Shared
     // Those of `shared`, stored here: one reference less to count for every exchange.
@@ -13,6 +14,7 @@ final class WorkerResources {
     private let vias: ViaMembers
     let pool: UpstreamPool
     let windowGrowth = WindowGrowth()
+    let servers: KnownServers
     let resolver: Resolver
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
@@ -63,6 +65,7 @@ final class WorkerResources {
         self.loop = loop
         self.shared = shared
         history = shared.history
+        servers = shared.servers
         vias = shared.via
         keepsHistory = shared.history.isOn
         wall = (loop.now, SystemCall.wallMicroseconds() &- Int64(loop.now))
@@ -71,7 +74,7 @@ final class WorkerResources {
         let settings = snapshot.settings
         pool = UpstreamPool(
             on: loop,
-            tickets: shared.tickets,
+            servers: servers,
             idlePerHostMax: settings.upstream.poolShare(of: workerCount),
             idleLifetime: settings.upstream.poolIdle
         )

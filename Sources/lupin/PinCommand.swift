@@ -2,8 +2,8 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
-import LupinProxy
 import LupinTLS
+import LupinUpstream
 
 struct PinCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinInspector
+import LupinUpstream
 import LupinWire
 
 /// Serves the requests of one connection; confined to the control loop.

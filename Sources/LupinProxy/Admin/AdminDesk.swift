@@ -1,6 +1,7 @@
 // The routes of the admin interface below `/v1/`.
 package import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// What the program that starts a proxy reports about itself.
 package struct ProxyDescription: Sendable {
@@ -237,7 +238,7 @@ struct AdminDesk {
             line.add("rejected", UInt64(shared.reloads.rejected))
             line.closeObject()
             line.add("bypasses", UInt64(shared.rejections.all(now: loop.now).count))
-            let (used, limit) = shared.replayDisk.state
+            let (used, limit) = shared.replayRoom.disk.state
             line.openObject("replay_disk")
             line.add("bytes", UInt64(max(0, used)))
             line.add("limit", UInt64(max(0, limit)))

@@ -3,6 +3,7 @@ import LupinCore
 import LupinIO
 import LupinInspector
 import LupinTLS
+import LupinUpstream
 
 /// The access check of one connection to the admin interface.
 enum AdminGuard {

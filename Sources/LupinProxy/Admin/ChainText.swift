@@ -1,5 +1,6 @@
 // The chain of an exchange's origin, for the admin interface.
 import LupinCore
+import LupinUpstream
 
 extension ShownChains {
     /// Appends the chain that belongs to the record of a line, if it is known.

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinStore
+import LupinUpstream
 
 /// The routes below `/v1/exchanges`; confined to the control loop.
 struct ExchangeDesk {
@@ -249,7 +250,7 @@ struct ExchangeDesk {
         if let found = try await find(reference) {
             var format = RecordFormat(redactor: shared.redactor)
             var line = found.openDetail(&format)
-            shared.chains.addChain(of: found.line(&format), to: &line)
+            shared.servers.chains.addChain(of: found.line(&format), to: &line)
             if isOwner { try await addCaptured(of: found.id, to: &line) }
             line.closeObject()
             return AdminAnswer(200, line)

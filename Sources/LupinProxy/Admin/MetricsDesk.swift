@@ -1,5 +1,6 @@
 // The route `/metrics`: the figures of the whole proxy, in the text format of Prometheus.
 import LupinCore
+import LupinUpstream
 
 extension AdminDesk {
     /// Answers a request of the listener for metrics, which has one path.
@@ -71,7 +72,7 @@ extension AdminDesk {
             "lupin_replay_disk_bytes",
             .gauge,
             "Bytes on disk of request bodies that are kept for another attempt.",
-            shared.replayDisk.used
+            shared.replayRoom.disk.used
         )
         text.single(
             "lupin_records_dropped_total",

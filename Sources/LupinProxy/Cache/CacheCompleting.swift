@@ -1,6 +1,7 @@
 // Combines held parts and the part that the origin adds into one response (RFC 9111 §3.4).
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,6 +1,7 @@
 // Delivers a response while storing it, and stores it to its end when its client leaves.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,6 +1,7 @@
 // Handles the origin's response: it renews what is stored, replaces it, or is stored itself.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

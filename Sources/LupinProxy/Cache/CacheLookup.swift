@@ -1,6 +1,7 @@
 // Decides whether a request is answered from the cache, waits for another fetch, or is forwarded.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinStore
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// One exchange's use of the cache.

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinStore
+import LupinUpstream
 
 /// A body from a file: through a pipe if the client's socket takes splices, else by way of a
 /// buffer.

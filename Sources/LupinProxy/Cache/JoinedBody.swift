@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinStore
+import LupinUpstream
 
 /// A source that reads along and may stop before the body's end.
 protocol LeavableBody {

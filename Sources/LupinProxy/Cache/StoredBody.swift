@@ -1,6 +1,7 @@
 // The body of a stored response on its way to a client, from memory.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// One part of what follows the head of a response.
 enum AnswerPart {

@@ -1,6 +1,7 @@
 // The content of a stored response in memory, in pieces that all exchanges share.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// A piece of the content.
 enum StoredPiece: Sendable {

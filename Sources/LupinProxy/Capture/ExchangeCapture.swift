@@ -1,6 +1,7 @@
 // Copies the bodies of an exchange on their way, for the capture.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The captured part of an exchange; confined to its worker.

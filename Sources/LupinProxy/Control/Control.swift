@@ -3,6 +3,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 
 /// The work of the control thread; confined to its loop.
 final class Control {

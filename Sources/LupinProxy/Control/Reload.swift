@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 
 extension Control {
     /// Uses `configuration` for new exchanges; those under way keep the one that they began with.

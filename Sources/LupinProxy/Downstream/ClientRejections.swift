@@ -1,5 +1,6 @@
 // Clients that refused lupin's certificate lately, and how long they bypass the rules.
 package import LupinCore
+package import LupinUpstream
 import Synchronization
 
 /// Clients that refused a minted certificate, and would refuse it again at the next CONNECT.
@@ -180,14 +181,4 @@ package final class ClientRejections: Sendable {
             entries[oldest.key] = nil
         }
     }
-}
-
-/// The user of a client, as reported by the kernel or a password.
-package enum ClientUser: Hashable, Sendable {
-    /// The authenticated user of this name.
-    case named(String)
-    /// The user who created the client's socket.
-    case number(UInt32)
-    /// A client on another machine, or one that the kernel does not know.
-    case unknown
 }

@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// One worker's choice of connections to close for new ones.
 final class Crowding {

@@ -1,6 +1,7 @@
 // HTTP/1.1 towards the client: requests in, responses out.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The client's side of one HTTP/1.1 connection, exchange after exchange.

@@ -1,6 +1,7 @@
 // HTTP/2 towards the client: one request and its response on one stream.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The client's side of one exchange on an HTTP/2 connection.

@@ -1,5 +1,6 @@
 // The rules for requests inside an intercepted CONNECT.
 import LupinCore
+import LupinUpstream
 
 /// The inside of a CONNECT that lupin intercepts.
 ///

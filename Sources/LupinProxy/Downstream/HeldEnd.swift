@@ -1,6 +1,7 @@
 // The end of a response that comes before its request's, towards a client of HTTP/2.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// A sink that keeps back the end of a response until the client has sent its whole request.

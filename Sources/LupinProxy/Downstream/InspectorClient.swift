@@ -1,6 +1,7 @@
 // The client's side of a request that the inspector sends: it has a body, and reads nothing.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// A client's side that sends a body from memory.

@@ -3,6 +3,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// The interception of a CONNECT whose 200 has been sent.

@@ -1,6 +1,7 @@
 // Lets a client that still sends read why its connection ends.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 extension DownstreamConnection {
     /// Lets the client read our last response: closing with unread bytes would send RST, and RST
@@ -41,7 +42,7 @@ extension DownstreamConnection {
 
     /// How many bytes of an unwanted upload are read so that the client reaches our response, over
     /// HTTP/1 and HTTP/2.
-    static let lingerBytesMax = 32 << 20
+    static let lingerBytesMax = HTTP2Stream.passingBytesMax
     /// Bytes discarded before other connections get their turn.
     private static let lingerTurnBytes = 1 << 20
 }

@@ -1,6 +1,7 @@
 // The client's side of requests that lupin makes for itself: there is no client.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// A client's side without a connection: it discards everything and never leaves.

@@ -1,6 +1,7 @@
 // Joins a CONNECT stream of HTTP/2 to a socket, so that its inside has a channel of its own.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// Relays the bytes between a stream and a socket, in both directions, until both are done.

@@ -1,6 +1,7 @@
 // Handles a client that sends nothing inside a CONNECT: it is slow, or the server speaks first.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 extension DownstreamConnection {
     /// Connects to the target of a silent client, and waits until either side sends bytes.

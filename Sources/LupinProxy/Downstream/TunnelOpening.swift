@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// What a client sends through a tunnel.

@@ -1,6 +1,7 @@
 // 101: the connection switches from HTTP to another protocol, such as WebSocket (RFC 9110 §7.8).
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,6 +1,7 @@
 // The request as it goes upstream, and the way that it takes.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// A request as it goes upstream: the client's, changed by the adapters.
@@ -353,6 +354,6 @@ extension Exchange {
             if let trust = plan.trust { demand.trust = trust }
             demand.tls = plan.tls
         }
-        return try snapshot.securities.security(demand)
+        return try snapshot.upstream.securities.security(demand)
     }
 }

@@ -1,6 +1,7 @@
 // Checks access before any rule is matched, and interprets the request's target.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,6 +1,7 @@
 // Runs an exchange without a task for as long as it waits for bytes only.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The owner of an exchange that runs without a task.

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// One attempt of an exchange; ends with a final response's head, or with an error.
@@ -313,7 +314,7 @@ final class Attempt {
                     compressed == nil
                         ? exchange.retryPolicy : exchange.retryPolicy.keepingForCompression,
                     expecting: exchange.framing.knownLength,
-                    exchange.resources.shared,
+                    in: exchange.resources.shared.replayRoom,
                     of: { [weak exchange] in exchange?.userAtOnce ?? .unknown }
                 )
             // A repetition may have to be sent uncompressed.

@@ -1,6 +1,7 @@
 // Chooses the connection of an attempt: a shared one, an idle one, or a new one.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Attempt {
@@ -202,7 +203,9 @@ extension Attempt {
 
     /// Whether the access rules let this request use a connection made for another client or rule.
     private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
-        if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot) { return true }
+        if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot.number) {
+            return true
+        }
         if mayBeOwn(reach.isKnownNotOwn) { return false }
         return !isDenied(
             peer,

@@ -1,6 +1,7 @@
 // The request that an attempt sends, and the way that it takes.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Attempt {
@@ -113,7 +114,7 @@ extension Attempt {
             let form = isConnect ? RequestOptions.Target.authority : .origin
             return exchange.options(target: form, adapted.origin, framing)
         }
-        let authorization = exchange.resources.shared.parentCredentials.field(
+        let authorization = exchange.resources.shared.servers.parentCredentials.field(
             for: parent.proxy,
             method: adapted.head.method,
             uri: target,

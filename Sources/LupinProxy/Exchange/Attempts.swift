@@ -1,6 +1,7 @@
 // Makes attempts until one has a response to deliver.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The final response of the exchange, and the source of its body.

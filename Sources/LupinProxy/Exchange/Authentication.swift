@@ -1,6 +1,7 @@
 // Authenticates the client if the listener requires it: 407 until name and password are right.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

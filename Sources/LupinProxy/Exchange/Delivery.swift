@@ -1,6 +1,7 @@
 // Delivers a response to the client: head, body, and errors on either side.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,10 +1,11 @@
 // The engine's interface to the client's side, for any HTTP version.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The client's side of one exchange.
-protocol Downstream: AnyObject {
+protocol Downstream: ConnectionKeeper {
     /// The request's body; empty when it has none.
     var requestBody: any BodySource { get }
     /// Whether the client has left, or has closed in a way that means it wants no response.
@@ -41,8 +42,6 @@ protocol Downstream: AnyObject {
     var bytesSent: UInt64 { get }
     /// The upstream connection that the client has logged in to; nil for none.
     var bound: BoundConnection? { get }
-    /// Keeps an idle upstream connection for the client alone, or closes it.
-    func bind(_ connection: UpstreamHTTP1)
     /// Ends a response early so that the client can't take it for complete, but still gets every
     /// byte that came; with `atOnce` it may lose some.
     func cutShort(atOnce: Bool)

@@ -1,6 +1,7 @@
 // A response whose body is edited as a whole before the client gets its head.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The sink of a body that is to be edited: it takes the whole body, has it edited, and only then
@@ -40,7 +41,7 @@ final class EditedResponse: BodySink {
         self.editing = editing
         self.exchange = exchange
         self.begin = begin
-        memory = ReservedMemory(of: exchange.resources.shared.replayMemory)
+        memory = ReservedMemory(of: exchange.resources.shared.replayRoom.memory)
     }
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {

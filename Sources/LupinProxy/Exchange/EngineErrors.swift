@@ -1,19 +1,8 @@
 // Errors that several parts of the engine report.
 import LupinCore
+import LupinUpstream
 
 extension LupinError {
-    /// The client left: no response can be sent.
-    static let clientGone = LupinError(
-        .httpRequestError,
-        detail: "The client closed the connection.",
-        retry: .never
-    )
-
-    /// Something that the rules file demands is unavailable.
-    static func configuration(_ detail: String) -> LupinError {
-        LupinError(.proxyConfigurationError, detail: detail, side: .config)
-    }
-
     static let tunnelIdle = LupinError(
         .connectionReadTimeout,
         detail: "The tunnel was silent for timeouts.tunnel_idle."
@@ -32,11 +21,6 @@ extension LupinError {
         )
     }
 
-    static let bodyTooLong = LupinError.request(
-        status: 413,
-        detail: "The request body is longer than limits.body allows."
-    )
-
     /// Whether access rules forbade the request.
     var isDenial: Bool {
         switch kind {
@@ -49,15 +33,6 @@ extension LupinError {
     static let cancelled = LupinError(
         .connectionTerminated,
         detail: "The exchange was cancelled by a request to lupin's admin interface.",
-        side: .lupin,
-        retry: .never,
-        status: 503
-    )
-
-    /// The drain time is over.
-    static let stopping = LupinError(
-        .connectionTerminated,
-        detail: "lupin is stopping.",
         side: .lupin,
         retry: .never,
         status: 503

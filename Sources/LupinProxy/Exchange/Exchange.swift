@@ -1,6 +1,7 @@
 // One exchange: from a request's head to its record.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// One client request and the final response the client sees, with the attempts in between.

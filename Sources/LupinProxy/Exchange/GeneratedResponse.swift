@@ -1,6 +1,7 @@
 // Responses that lupin generates: errors, rules' responses, and its own pages.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// A response with its whole body in memory.

@@ -4,6 +4,7 @@ import LupinCoding
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import LupinWire
 
 /// The body that attempts send in place of the one that the client is sending.
@@ -118,7 +119,7 @@ extension Exchange {
 
     private func editedUpload(_ steps: [PlannedStep]) async throws(LupinError) -> HeldUpload {
         let editing = BodyEditing(steps, codings: request.fields.contentCodings)
-        let memory = ReservedMemory(of: resources.shared.replayMemory)
+        let memory = ReservedMemory(of: resources.shared.replayRoom.memory)
         var problem = request.fields.reasonNotToEdit(length: framing.knownLength)
         if problem == nil, !reserve(BodyEdit.bytesMax, of: memory) { problem = .busy }
         if let problem {
@@ -147,7 +148,7 @@ extension Exchange {
     /// to pass piece by piece.
     private func unchangedUpload() async throws(LupinError) -> HeldUpload? {
         let bytesMax = retryPolicy.replayBodyBytes
-        let memory = ReservedMemory(of: resources.shared.replayMemory)
+        let memory = ReservedMemory(of: resources.shared.replayRoom.memory)
         guard framing.knownLength ?? 0 <= UInt64(bytesMax),
             request.fields.reasonToStream == nil, reserve(bytesMax, of: memory)
         else { return nil }

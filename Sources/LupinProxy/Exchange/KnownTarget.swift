@@ -1,5 +1,6 @@
 // Recently requested targets, and cached facts about each.
 import LupinCore
+import LupinUpstream
 
 /// A requested target in canonical form, with cached facts about the way to it.
 final class KnownTarget {
@@ -18,6 +19,21 @@ final class KnownTarget {
     init(_ origin: Origin) {
         self.origin = origin
         directHop = .origin(origin)
+    }
+}
+
+extension UpstreamPool {
+    /// Leases an idle connection for the direct way to `target`.
+    func lease(directlyTo target: KnownTarget) -> UpstreamHTTP1? {
+        if let shelf = target.shelf, shelf.isListed { return lease(from: shelf) }
+        guard let shelf = knownShelf(for: target.directHop) else { return nil }
+        target.shelf = shelf
+        return lease(from: shelf)
+    }
+
+    /// Leases one for `hop`, which is the direct way to `target` where that is known.
+    func lease(for hop: NextHop, known target: KnownTarget?) -> UpstreamHTTP1? {
+        if let target { lease(directlyTo: target) } else { lease(for: hop) }
     }
 }
 

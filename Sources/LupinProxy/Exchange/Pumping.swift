@@ -1,5 +1,6 @@
 // Moves the bodies of an exchange when events come.
 import LupinIO
+import LupinUpstream
 
 extension Exchange: ChannelPump {
     /// Moves bodies while the task is parked, and the whole exchange when there is no task.

@@ -1,5 +1,6 @@
 // What few exchanges have, in an object of its own that is made when one needs it.
 import LupinCore
+import LupinUpstream
 
 /// The state of an exchange that few exchanges have.
 ///

@@ -1,6 +1,7 @@
 // Completes an exchange: its record, and what happens to its connections.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange: TurnWork {

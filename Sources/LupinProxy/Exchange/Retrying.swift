@@ -1,6 +1,7 @@
 // Decides whether a failed attempt is repeated, within its budget and after which delay.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// The state that retries keep from one failed attempt to the next.

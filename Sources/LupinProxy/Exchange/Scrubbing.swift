@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 extension Exchange {

@@ -1,6 +1,7 @@
 // Limits the bodies of an exchange to the rate that a rule allows.
 import LupinCore
 import LupinIO
+import LupinUpstream
 import Synchronization
 
 /// The buckets of `throttle:`, one per rule and direction: all exchanges of the rule share its

@@ -1,5 +1,6 @@
 // Checks that a request body reaches the rate of `timeouts.min_rate`.
 import LupinCore
+import LupinUpstream
 
 /// Checks an upload once per window; off by default, since gRPC streams and pipes may be idle.
 struct UploadRate {

@@ -1,6 +1,7 @@
 // Copies the body of a response while it passes, for a check at its end that holds nothing back.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// The body of another source, of which a beginning is kept.
 final class WatchedBody: BodySource {

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinRedis
+import LupinUpstream
 
 /// A pipelined connection of a worker to one node.
 ///
@@ -146,12 +147,12 @@ final class RedisConnection {
                 throw RedisFailure(reason: error.message)
             }
         case .network(let host, let port):
-            let connector = OriginConnector(in: slot, resources, snapshot)
+            let connector = OriginConnector(in: slot, resources, snapshot.upstream)
             let origin = Origin(scheme: target.isSecure ? .https : .http, host: host, port: port)
             do throws(LupinError) {
                 let security =
                     target.isSecure
-                    ? try snapshot.securities.security(SecurityDemand()) : nil
+                    ? try snapshot.upstream.securities.security(SecurityDemand()) : nil
                 let channel = try await connector.connectBare(to: origin, security)
                 attach(channel)
                 return channel

@@ -143,16 +143,3 @@ final class ListenerMarks: Sendable {
         return await processes.ask(slot: slot) { SiblingFolder.marks(in: folders) } ?? nil
     }
 }
-
-extension Channel {
-    /// The address at the other end, if that is this machine; nil elsewhere.
-    var placeOnThisMachine: SocketAddress? {
-        guard let peer else { return nil }
-        if peer.address.isLoopback { return peer }
-        guard let local = localAddress,
-            local.address.unmapped == peer.address.unmapped || peer.address.isUnspecified
-        else { return nil }
-        // The kernel connects 0.0.0.0 and :: to the address that it chose for this end.
-        return SocketAddress(address: local.address, port: peer.port)
-    }
-}

@@ -1,6 +1,7 @@
 // Finds the user of a client that comes through another lupin process of this user, by asking it.
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 extension Exchange {
     /// The user behind the client's connection, which `user` made; nil when unknown.

@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinUpstream
 
 /// Listens on this process's socket in the sibling folder; confined to the control loop.
 ///

@@ -1,5 +1,6 @@
 // The configurations of a proxy that records a tape, and of one that plays it.
 package import LupinCore
+import LupinUpstream
 
 extension Configuration {
     /// The same rules, for a proxy that captures every exchange whole in `folder`.

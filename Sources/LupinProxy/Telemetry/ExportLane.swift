@@ -4,6 +4,7 @@ import LupinCoding
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 
 /// A request to the collector.
 struct ExportMessage: Sendable {
@@ -159,7 +160,7 @@ extension Worker {
         fetch.body = message.body
         fetch.fields = message.route.headers.map { ($0.name, $0.value) }
         if message.isCompressed { fetch.fields.append(("Content-Encoding", "gzip")) }
-        let connector = OriginConnector(in: slot, resources, resources.snapshot)
+        let connector = OriginConnector(in: slot, resources, resources.snapshot.upstream)
         do throws(LupinError) {
             let answer = try await connector.fetch(fetch)
             var fields = FieldSection()

@@ -1,6 +1,7 @@
 // The figures of the whole proxy as OpenTelemetry metrics.
 import LupinCore
 import LupinStore
+import LupinUpstream
 
 /// The figures of a moment.
 struct ProxyMetrics {

@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinUpstream
 import LupinWire
 
 /// One grant of RFC 6749, requested by lupin itself.
@@ -207,7 +208,7 @@ final class OAuth2Grant {
 
     /// Runs a fetch, which is a span where it has a place in a trace.
     private func traced(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
-        let connector = OriginConnector(in: slot, resources, snapshot)
+        let connector = OriginConnector(in: slot, resources, snapshot.upstream)
         guard let place else { return try await connector.fetch(fetch) }
         var request = OwnRequest(
             SpanID(random: resources.chance()),

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import Synchronization
 
 /// The state of the rules file's tokens, for all workers.

@@ -3,6 +3,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
+import LupinUpstream
 import Synchronization
 
 /// Ends TLS of clients with certificates that the local CA signs.

@@ -1,6 +1,7 @@
 // TLS between clients and a listener: lupin as an HTTPS proxy.
 import LupinCore
 import LupinTLS
+import LupinUpstream
 
 /// The certificate and TLS context of a listener.
 final class ListenerTLS: Sendable {

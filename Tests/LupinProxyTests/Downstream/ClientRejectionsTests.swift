@@ -1,6 +1,7 @@
 // What is remembered of clients that refused a certificate, and whose memory it takes.
 import LupinCore
 import LupinProxy
+import LupinUpstream
 import Testing
 
 struct ClientRejectionsTests {
