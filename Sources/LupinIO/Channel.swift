@@ -56,7 +56,7 @@ package final class Channel {
     private var isWatchedForRoom = false
     var staged: [UInt8] = []
     private var stagedSent = 0
-    var gathering = Gathering()
+    var gathering = ReceiveCoalescing()
     /// With a filter, staged bytes are plaintext, and are sealed when they are sent.
     var filtered: FilteredBytes?
 

@@ -205,7 +205,7 @@ public final class Proxy: Sendable {
         shared.responses.close()
         shared.captures.close()
         shared.cookieJars.flush(now: SystemCall.wallMicroseconds() / 1_000_000)
-        for listener in listeners { listener.entrance.authenticator?.abandon() }
+        for listener in listeners { listener.policy.authenticator?.abandon() }
         shared.records.close()
     }
 

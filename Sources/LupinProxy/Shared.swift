@@ -30,7 +30,7 @@ import Synchronization
 /// `DiskStore` and `DiskTally` (the part of them that lies on disk), `SharedTier` with
 /// `SharedDropping` and `NodeHealth` (the part that machines share, and which servers are left
 /// alone), `TelemetryDesk` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
-/// in lupin's own diagnostics), `FalseNames` and `Redirected` (the names that a confined command
+/// in lupin's own diagnostics), `FakeIPPool` and `Redirected` (the names that a confined command
 /// asked for, and who connected past the proxy), `ConnectWatch` with `BoundSockets` (the
 /// connections of a confined command, which threads of their own make), `Branch` (what it prints to
 /// files, which a thread of its own writes).

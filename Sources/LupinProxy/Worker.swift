@@ -16,7 +16,7 @@ actor Worker {
     private let shared: Shared
     private let workerCount: Int
     private var resources: WorkerResources?
-    private var gates: [Gate] = []
+    private var ownListeners: [WorkerListener] = []
     private var isDraining = false
 
     init(executor: LoopExecutor, shared: Shared, workerCount: Int) {
@@ -35,20 +35,20 @@ actor Worker {
             Task.immediate(executorPreference: executor) { await self.resume(local) }
         }
         for listener in listeners { try watch(listener) }
-        Task.immediate(executorPreference: executor) { await self.keepHouse(resources) }
+        Task.immediate(executorPreference: executor) { await self.runMaintenance(resources) }
     }
 
     private func watch(_ open: OpenListener) throws(SystemError) {
         let slot = ParkingSlot(on: executor.loop)
-        let listener = try Listener(
+        let inner = try Listener(
             open.socket,
             on: executor.loop,
             slot: slot,
             isShared: workerCount > 1
         )
-        let gate = Gate(open, listener, slot)
-        gates.append(gate)
-        Task.immediate(executorPreference: executor) { await self.accept(at: gate) }
+        let listener = WorkerListener(open, inner, slot)
+        ownListeners.append(listener)
+        Task.immediate(executorPreference: executor) { await self.accept(at: listener) }
     }
 
     /// Uses `snapshot` for new exchanges from now on, and accepts connections at `listeners`.
@@ -57,24 +57,24 @@ actor Worker {
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         guard let resources, !isDraining else { return }
         resources.adopt(snapshot)
-        var closed: [Gate] = []
-        for gate in gates {
-            if let open = listeners.first(where: { $0.socket === gate.socket }) {
-                gate.adopt(open.entrance)
+        var closed: [WorkerListener] = []
+        for listener in ownListeners {
+            if let open = listeners.first(where: { $0.socket === listener.socket }) {
+                listener.adopt(open.policy)
             } else {
-                closed.append(gate)
+                closed.append(listener)
             }
         }
-        gates.removeAll { gate in closed.contains { $0 === gate } }
-        for gate in closed {
+        ownListeners.removeAll { listener in closed.contains { $0 === listener } }
+        for listener in closed {
             // The kernel has completed the handshake of clients in its queue, so they are served.
-            while case .connection(let channel)? = try? gate.listener.accept() {
-                serve(channel, resources, gate)
+            while case .connection(let channel)? = try? listener.inner.accept() {
+                serve(channel, resources, listener)
             }
-            gate.close()
+            listener.close()
         }
-        if !closed.isEmpty { resources.drainClosedGates() }
-        for open in listeners where !gates.contains(where: { $0.socket === open.socket }) {
+        if !closed.isEmpty { resources.drainClosedListeners() }
+        for open in listeners where !ownListeners.contains(where: { $0.socket === open.socket }) {
             do throws(SystemError) {
                 try watch(open)
             } catch {
@@ -86,7 +86,7 @@ actor Worker {
     /// Stops accepting.
     func stopAccepting() {
         isDraining = true
-        for gate in gates { gate.close() }
+        for listener in ownListeners { listener.close() }
     }
 
     // MARK: For the service manager, the admin interface and siblings
@@ -157,61 +157,61 @@ actor Worker {
 
     private static let acceptsPerTurn = 32
 
-    private func accept(at gate: Gate) async {
+    private func accept(at listener: WorkerListener) async {
         var turn = 0
-        while !gate.isClosed {
+        while !listener.isClosed {
             // A client that connects without end must not starve connections that are being served.
             turn += 1
-            if turn.isMultiple(of: Self.acceptsPerTurn) { await gate.slot.giveWay() }
+            if turn.isMultiple(of: Self.acceptsPerTurn) { await listener.slot.giveWay() }
             guard let resources else { return }
             if resources.isFull {
-                guard gate.listener.hasWaiting else {
-                    _ = await gate.slot.park(for: .ready)
+                guard listener.inner.hasWaiting else {
+                    _ = await listener.slot.park(for: .ready)
                     continue
                 }
                 // When all are busy, new ones wait in the kernel's queue: none is dropped.
                 guard resources.makeRoom() else {
-                    await pause(gate)
+                    await pause(listener)
                     continue
                 }
             }
             do throws(SystemError) {
-                switch try gate.listener.accept() {
-                case .connection(let channel): serve(channel, resources, gate)
-                case .blocked: _ = await gate.slot.park(for: .ready)
+                switch try listener.inner.accept() {
+                case .connection(let channel): serve(channel, resources, listener)
+                case .blocked: _ = await listener.slot.park(for: .ready)
                 case .exhausted:
                     // The kernel says so before it looks whether a client waits.
-                    guard gate.listener.hasWaiting else {
-                        _ = await gate.slot.park(for: .ready)
+                    guard listener.inner.hasWaiting else {
+                        _ = await listener.slot.park(for: .ready)
                         continue
                     }
-                    if !resources.shedIdle() { await pause(gate) }
+                    if !resources.shedIdle() { await pause(listener) }
                 }
             } catch {
-                guard !gate.isClosed else { return }
+                guard !listener.isClosed else { return }
                 shared.logger.error("accepting failed: \(error.message)")
-                await pause(gate)
+                await pause(listener)
             }
         }
     }
 
     /// Leaves connections in the kernel's queue until there is room: none is dropped, and the loop
     /// does not spin.
-    private func pause(_ gate: Gate) async {
-        gate.listener.pause()
+    private func pause(_ listener: WorkerListener) async {
+        listener.inner.pause()
         let loop = executor.loop
         repeat {
-            _ = await gate.slot.park(for: .cut, until: loop.deadline(in: .milliseconds(50)))
-            if gate.isClosed { return }
-        } while (try? gate.listener.resume()) == nil
+            _ = await listener.slot.park(for: .cut, until: loop.deadline(in: .milliseconds(50)))
+            if listener.isClosed { return }
+        } while (try? listener.inner.resume()) == nil
     }
 
     private func serve(
         _ channel: Channel,
         _ resources: WorkerResources,
-        _ gate: Gate
+        _ listener: WorkerListener
     ) {
-        let connection = DownstreamConnection(channel, resources, gate)
+        let connection = DownstreamConnection(channel, resources, listener)
         resources.add(connection)
         connection.start(resources.admit(connection))
     }
@@ -223,14 +223,14 @@ actor Worker {
     }
 
     /// Closes connections that have been idle for too long, on either side; runs once a second.
-    private func keepHouse(_ resources: WorkerResources) async {
+    private func runMaintenance(_ resources: WorkerResources) async {
         let slot = resources.housekeeping
         while !resources.isClosed {
             let wake = resources.loop.deadline(in: .seconds(1))
             _ = await slot.park(for: .cut, until: wake)
             resources.pool.sweep()
             resources.sweepConnections()
-            for gate in gates { gate.entrance.authenticator?.lookAfterFile() }
+            for listener in ownListeners { listener.policy.authenticator?.lookAfterFile() }
         }
         slot.retire()
     }

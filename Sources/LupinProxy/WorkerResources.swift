@@ -45,9 +45,9 @@ final class WorkerResources: UpstreamWorker {
     /// After this many connections came to rest or ended, about 1 MiB is free: enough to trim the
     /// heap.
     private static let restsPerTrim = 256
-    private let connections = Roster<DownstreamConnection>()
+    private let connections = IndexedSet<DownstreamConnection>()
     /// Chooses the connections to close when there are too many.
-    let crowding = Crowding()
+    let eviction = ConnectionEviction()
     private var ownWork: [ObjectIdentifier: ParkingSlot] = [:]
     private(set) var isDraining = false
     /// The drain time is over: no task may wait any longer.
@@ -57,7 +57,7 @@ final class WorkerResources: UpstreamWorker {
     /// The slot of the task that closes idle connections.
     let housekeeping: ParkingSlot
     /// The slot of the task that watches exchanges without a task; nil while there is none.
-    var attendant: ParkingSlot?
+    var watchdog: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
     private var wall: (askedAt: UInt64, offset: Int64)
 
@@ -365,7 +365,7 @@ final class WorkerResources: UpstreamWorker {
 
     /// Drains the connections of closed listeners: idle ones end now, busy ones after their
     /// exchange.
-    func drainClosedGates() {
+    func drainClosedListeners() {
         for connection in connections.all where connection.isLeaving {
             if !connection.endRest(isStopping: true) { connection.drain() }
         }
@@ -398,14 +398,14 @@ final class WorkerResources: UpstreamWorker {
         isClosed = true
         flushTimer?.wake(.cut)
         housekeeping.wake(.cut)
-        attendant?.wake(.cut)
+        watchdog?.wake(.cut)
         sink.flush()
         captured.flush()
         traced.flush()
         pool.closeAll()
         redis?.close()
         redis = nil
-        crowding.forget()
+        eviction.forget()
     }
 }
 

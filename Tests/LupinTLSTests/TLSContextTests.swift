@@ -9,7 +9,8 @@ struct TLSContextTests {
         "NO-SUCH-CIPHER", "TLS_NO_SUCH_SUITE", "aNULL:@SECLEVEL=0", "eNULL:@SECLEVEL=0",
         "AECDH-AES128-SHA:@SECLEVEL=0", "NULL-SHA256:@SECLEVEL=0", "PSK:@SECLEVEL=0",
     ])
-    func `unknown ciphers are refused, and those that prove or hide nothing`(ciphers: String) throws {
+    func `unknown ciphers are refused, and those that prove or hide nothing`(ciphers: String) throws
+    {
         var client = ClientTLSConfiguration()
         client.ciphers = ciphers
         var server = ServerTLSConfiguration(ticketKeys: freshTicketKeys())

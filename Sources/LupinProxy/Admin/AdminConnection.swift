@@ -52,7 +52,7 @@ final class AdminConnection {
         limits.requestLineBytes = 8 << 10
         limits.headerBytes = 16 << 10
         limits.headerFields = 100
-        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: nil)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, listener: nil)
     }
 
     private var loop: EventLoop { channel.loop }

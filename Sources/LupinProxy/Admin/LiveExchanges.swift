@@ -7,7 +7,7 @@ import LupinUpstream
 ///
 /// Every exchange pays for adding and removing, so look-ups search all.
 final class LiveExchanges {
-    private let roster = Roster<Exchange>()
+    private let roster = IndexedSet<Exchange>()
 
     func add(_ exchange: Exchange) { roster.add(exchange) }
     func remove(_ exchange: Exchange) { _ = roster.remove(exchange) }
@@ -15,7 +15,7 @@ final class LiveExchanges {
     var count: Int { roster.count }
 
     /// Whether an exchange without a task is under way.
-    var holdsUnattended: Bool { all.contains { $0.isUnattended } }
+    var holdsTaskless: Bool { all.contains { $0.isTaskless } }
 
     /// The exchange with this ID.
     func find(_ id: ExchangeID) -> Exchange? { all.first { $0.record.id == id } }

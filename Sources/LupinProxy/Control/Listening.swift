@@ -8,7 +8,7 @@ import LupinTLS
 struct OpenListener: Sendable {
     let socket: ListeningSocket
     let settings: ListenerSettings
-    let entrance: Entrance
+    let policy: ListenerPolicy
 }
 
 /// Makes listeners, in the same way at the start and at every reload.
@@ -50,10 +50,10 @@ struct ListenerMaker: Sendable {
         for settings: [ListenerSettings],
         keeping open: [OpenListener] = []
     ) throws(Proxy.StartFailure) -> Listeners {
-        let entrances = try entrances(settings, keeping: open)
+        let policies = try policies(settings, keeping: open)
         var result = Listeners()
         var rest = open
-        for (listener, entrance) in zip(settings, entrances) {
+        for (listener, policy) in zip(settings, policies) {
             let socket: ListeningSocket
             // Compared by the configured port, so that a port of the kernel's choice is kept too.
             let kept = rest.firstIndex {
@@ -71,7 +71,7 @@ struct ListenerMaker: Sendable {
                 result.added.append(socket)
             }
             result.all.append(
-                OpenListener(socket: socket, settings: listener, entrance: entrance)
+                OpenListener(socket: socket, settings: listener, policy: policy)
             )
         }
         result.removed = rest.map(\.socket)
@@ -98,15 +98,15 @@ struct ListenerMaker: Sendable {
     /// The requirements of each listener; those with the same passwords share an authenticator.
     ///
     /// Certificates are read again each time, since they are renewed under the same name.
-    private func entrances(
+    private func policies(
         _ listeners: [ListenerSettings],
         keeping open: [OpenListener]
-    ) throws(Proxy.StartFailure) -> [Entrance] {
+    ) throws(Proxy.StartFailure) -> [ListenerPolicy] {
         var made: [ClientAuthentication: Authenticator] = [:]
         for listener in open {
-            made[listener.settings.authentication] = listener.entrance.authenticator
+            made[listener.settings.authentication] = listener.policy.authenticator
         }
-        var result: [Entrance] = []
+        var result: [ListenerPolicy] = []
         for listener in listeners {
             if case .basic(let file, let realm) = listener.authentication,
                 made[listener.authentication] == nil
@@ -128,7 +128,7 @@ struct ListenerMaker: Sendable {
                 throw Proxy.StartFailure(message: error.detail, isBindFailure: false)
             }
             result.append(
-                Entrance(
+                ListenerPolicy(
                     authenticator: made[listener.authentication],
                     tls: tls,
                     protocols: listener.protocols,

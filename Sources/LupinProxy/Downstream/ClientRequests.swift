@@ -80,7 +80,7 @@ extension DownstreamConnection {
 
     /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
-        enclosure == nil ? entrance.authenticator : nil
+        enclosure == nil ? policy.authenticator : nil
     }
 
     /// The snapshot for the next exchange; readmits the client under a new one.
@@ -146,9 +146,9 @@ extension DownstreamConnection {
     private func beginsHTTP2() throws(LupinError) -> Bool {
         guard let isHTTP2 = try http1.beginsHTTP2() else { return false }
         noteAcceptance()
-        if isHTTP2, entrance.protocols.contains(.http2) { return true }
+        if isHTTP2, policy.protocols.contains(.http2) { return true }
         isFresh = false
-        guard entrance.protocols.contains(.http1) else {
+        guard policy.protocols.contains(.http1) else {
             throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
         }
         return false
@@ -188,7 +188,7 @@ extension DownstreamConnection {
 
     /// Whoever connects past the proxy is reported by name.
     private func needsLookUp(_ snapshot: Snapshot) -> Bool {
-        !isClientLookedUp && (snapshot.needsProgram || entrance.isForRedirected)
+        !isClientLookedUp && (snapshot.needsProgram || policy.isForRedirected)
     }
 
     /// Looks up the owner of the client's socket, off the loop.
@@ -212,7 +212,7 @@ extension DownstreamConnection: ExchangeKeeper {
         settle(ending)
     }
 
-    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
+    func resumeInTask(_ exchange: Exchange, from entry: Exchange.Entry) {
         arrival = .exchange(exchange, entry)
         resources.resume(self)
     }

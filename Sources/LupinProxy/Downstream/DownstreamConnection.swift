@@ -28,7 +28,7 @@ struct Client: Sendable {
 }
 
 /// A client's connection to one of the listeners.
-final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
+final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     let slot: ParkingSlot
     let channel: Channel
     let resources: WorkerResources
@@ -39,11 +39,11 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
     var isFresh = true
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request comes from inside it.
-    private(set) var enclosure: Enclosure?
+    private(set) var enclosure: InterceptedTunnel?
     var interception: Interception?
     var client: Client
-    /// The gate that accepted the connection.
-    let gate: Gate
+    /// The listener that accepted the connection.
+    let listener: WorkerListener
     /// The snapshot by which `client.isAdmitted` was decided.
     var admittedBy: Int
     /// Both ends of the client's connection, if they differ from those of the channel.
@@ -81,13 +81,13 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
     init(
         _ channel: Channel,
         _ resources: WorkerResources,
-        _ gate: Gate
+        _ listener: WorkerListener
     ) {
         self.channel = channel
-        self.gate = gate
+        self.listener = listener
         self.resources = resources
         admittedBy = resources.snapshot.number
-        let original = gate.entrance.isForRedirected ? channel.originalDestination : nil
+        let original = listener.policy.isForRedirected ? channel.originalDestination : nil
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
         clientEnds = original.map { (peer, $0) }
         slot = ParkingSlot(on: resources.loop)
@@ -97,23 +97,23 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
             port: peer.port,
             isAdmitted: resources.snapshot.access.admits(client: address),
             isLocal: AccessPolicy.isLocal(address),
-            number: gate.entrance.user,
+            number: listener.policy.user,
             isRedirected: original != nil
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
-        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate, clientEnds)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, listener: listener, clientEnds)
     }
 
     /// The inside of a CONNECT that a client sent on a stream of HTTP/2.
     init(
         inside channel: Channel,
         _ resources: WorkerResources,
-        _ gate: Gate,
+        _ listener: WorkerListener,
         _ client: Client,
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
         self.channel = channel
-        self.gate = gate
+        self.listener = listener
         self.resources = resources
         admittedBy = resources.snapshot.number
         self.client = client
@@ -122,7 +122,7 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
         isClientLookedUp = true
         hasBegun = true
         let limits = HTTP1Limits(resources.snapshot.limits)
-        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate, ends)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, listener: listener, ends)
     }
 
     /// Takes over an exchange whose CONNECT was granted elsewhere.
@@ -132,10 +132,10 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
     }
 
     /// The listener's current requirements.
-    var entrance: Entrance { gate.entrance }
+    var policy: ListenerPolicy { listener.policy }
 
     /// Whether the connection ends after its current exchange.
-    var isLeaving: Bool { resources.isDraining || gate.isClosed }
+    var isLeaving: Bool { resources.isDraining || listener.isClosed }
 
     /// Whether the connection is closed for good.
     var isOver: Bool { !channel.isOpen }
@@ -149,8 +149,8 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
         idleDeadline = resources.loop.deadline(in: min(waits.clientHeader, waits.clientIdle))
         let limit = resources.snapshot.limits.clientConnections
         self.refusal = refusal
-        if entrance.isForRedirected, !beginRedirected() { return end() }
-        guard entrance.tls == nil, limit == nil, refusal == nil else { return resumeTask() }
+        if policy.isForRedirected, !beginRedirected() { return end() }
+        guard policy.tls == nil, limit == nil, refusal == nil else { return resumeTask() }
         hasBegun = true
         rest()
     }
@@ -178,7 +178,7 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
             if !isCounted { refusal = .tooManyConnections(limit) }
         }
         // A client that expects TLS could not read a refusal in clear text.
-        if let tls = entrance.tls, await !secure(with: tls) { return .gone }
+        if let tls = policy.tls, await !secure(with: tls) { return .gone }
         guard let refusal else { return .keep }
         // A client that agreed upon HTTP/2 could not read a response in HTTP/1.1.
         return isAgreedUponHTTP2 ? .close : await refuse(refusal)
@@ -222,7 +222,7 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
     // MARK: Inside a CONNECT
 
     /// Serves requests from inside an intercepted CONNECT from now on.
-    func enter(_ enclosure: Enclosure, _ interception: Interception, as user: String?) {
+    func enter(_ enclosure: InterceptedTunnel, _ interception: Interception, as user: String?) {
         client.user = user
         self.enclosure = enclosure
         self.interception = interception
@@ -232,7 +232,7 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
             channel,
             slot,
             limits: HTTP1Limits(resources.snapshot.limits),
-            gate: gate,
+            listener: listener,
             clientEnds
         )
     }
@@ -244,7 +244,7 @@ final class DownstreamConnection: ChannelPump, Rostered, TurnWork {
         http1.leave()
         let context = DownstreamHTTP2.Context(
             client: client,
-            gate: gate,
+            listener: listener,
             enclosure: enclosure,
             interception: interception,
             ends: clientEnds ?? channel.ends

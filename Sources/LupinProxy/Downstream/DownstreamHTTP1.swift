@@ -12,8 +12,8 @@ final class DownstreamHTTP1: Downstream {
     private let slot: ParkingSlot
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
-    /// The gate of the connection; nil for one that leads to no listener of the proxy.
-    private let gate: Gate?
+    /// The listener of the connection; nil for one that leads to no listener of the proxy.
+    private let listener: WorkerListener?
     /// Both ends of the client's connection, if they differ from those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private let parser: RequestParser
@@ -41,7 +41,7 @@ final class DownstreamHTTP1: Downstream {
     private(set) var sendsBody = true
     /// The CONNECT that the client would have sent, if it knew of the proxy: the first request.
     private var unspoken: UnspokenConnect?
-    private(set) var bound: BoundConnection?
+    private(set) var bound: PinnedUpstream?
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
 
@@ -49,10 +49,10 @@ final class DownstreamHTTP1: Downstream {
         _ channel: Channel,
         _ slot: ParkingSlot,
         limits: HTTP1Limits,
-        gate: Gate?,
+        listener: WorkerListener?,
         _ clientEnds: (peer: SocketAddress, local: SocketAddress)? = nil
     ) {
-        self.gate = gate
+        self.listener = listener
         self.channel = channel
         input = channel.input
         self.clientEnds = clientEnds
@@ -71,7 +71,7 @@ final class DownstreamHTTP1: Downstream {
     func bind(_ connection: UpstreamHTTP1) {
         // Before the response it is kept for another attempt.
         guard mayPersist || !isCommitted else { return connection.channel.close() }
-        let bound = self.bound ?? BoundConnection()
+        let bound = self.bound ?? PinnedUpstream()
         self.bound = bound
         bound.keep(connection, since: channel.loop.now)
     }
@@ -259,7 +259,7 @@ final class DownstreamHTTP1: Downstream {
         // Some schemes log in to the connection that gave the challenge.
         let mayAnswer = asksToStay && (head.status == 401 || head.status == 407)
         mayPersist =
-            (keepsAlive || mayAnswer) && !body.closes && mayFollow && gate?.isClosed != true
+            (keepsAlive || mayAnswer) && !body.closes && mayFollow && listener?.isClosed != true
             && unspoken == nil && (isBodiless || framing != .untilClose)
         if mayAnswer, mayPersist { isLastRequest = false }
         let length = isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing

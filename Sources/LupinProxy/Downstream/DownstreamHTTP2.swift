@@ -9,8 +9,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// The properties of a connection that its streams share.
     struct Context {
         var client: Client
-        let gate: Gate
-        let enclosure: Enclosure?
+        let listener: WorkerListener
+        let enclosure: InterceptedTunnel?
         let interception: Interception?
         let ends: (peer: SocketAddress, local: SocketAddress)?
     }
@@ -66,7 +66,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 
     /// Whether the connection takes no new streams.
-    var isLeaving: Bool { resources.isDraining || context.gate.isClosed }
+    var isLeaving: Bool { resources.isDraining || context.listener.isClosed }
 
     /// Ends the connection when it is idle for too long, or a head is not completed in time.
     func sweep() {
@@ -184,7 +184,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
-        context.enclosure == nil ? context.gate.entrance.authenticator : nil
+        context.enclosure == nil ? context.listener.policy.authenticator : nil
     }
 
     private func exchange(for service: StreamService, _ request: ParsedRequest?) -> Exchange {
@@ -322,7 +322,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let connection = DownstreamConnection(
             inside: inner,
             resources,
-            context.gate,
+            context.listener,
             exchange.client,
             ends: context.ends
         )
@@ -362,7 +362,7 @@ private final class StreamService: ExchangeKeeper {
 
     func recycle(_ fields: consuming FieldSection) { owner.recycle(fields) }
 
-    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
+    func resumeInTask(_ exchange: Exchange, from entry: Exchange.Entry) {
         owner.attend { [self] in
             await owner.end(exchange, exchange.run(from: entry), of: self)
         }

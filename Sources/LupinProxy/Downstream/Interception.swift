@@ -151,7 +151,7 @@ extension DownstreamConnection {
             host: interception.origin.host,
             port: interception.origin.port
         )
-        let enclosure = Enclosure(KnownTarget(plain), by: interception.passage)
+        let enclosure = InterceptedTunnel(KnownTarget(plain), by: interception.passage)
         enter(enclosure, interception, as: exchange.client.user)
     }
 
@@ -238,7 +238,7 @@ extension DownstreamConnection {
         // Streams could need several connections, and the client has logged in to one.
         let wantsHTTP1 =
             interception.passage?.isByLogin == true && hello.protocols.contains("http/1.1")
-        let offersHTTP2 = entrance.protocols.contains(.http2) && !wantsHTTP1
+        let offersHTTP2 = policy.protocols.contains(.http2) && !wantsHTTP1
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),
             !(offersHTTP2 && hello.protocols.contains("h2"))
@@ -273,7 +273,7 @@ extension DownstreamConnection {
         }
         exchange.leave()
         let foreignName = isForeign ? hello.serverName : nil
-        let enclosure = Enclosure(
+        let enclosure = InterceptedTunnel(
             KnownTarget(origin),
             by: interception.passage,
             foreignName: foreignName,

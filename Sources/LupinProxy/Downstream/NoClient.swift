@@ -53,7 +53,7 @@ extension Exchange {
         ofOurOwn slot: ParkingSlot,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        inside enclosure: Enclosure? = nil
+        inside enclosure: InterceptedTunnel? = nil
     ) {
         self.init(
             nil,

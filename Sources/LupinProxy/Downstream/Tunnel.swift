@@ -30,8 +30,9 @@ extension Exchange {
         let client = downstream.openTunnel()
         let judge =
             snapshot.judgesNames
-            ? NameJudge(snapshot: snapshot, origin: origin, subject: subject(at: origin)) : nil
-        let opening = TunnelOpening(
+            ? ServerNamePolicy(snapshot: snapshot, origin: origin, subject: subject(at: origin))
+            : nil
+        let opening = ClientHelloSniffer(
             client.source,
             judge,
             patience: judge == nil ? snapshot.waits.sniff : snapshot.waits.tls,
@@ -152,7 +153,7 @@ extension Exchange {
     private func join(
         _ upstream: any Upstream,
         _ client: (source: any BodySource, sink: any BodySink),
-        _ opening: TunnelOpening?
+        _ opening: ClientHelloSniffer?
     ) async throws(LupinError) {
         record.tunnel = TunnelRecord()
         upload?.cancel()
@@ -206,7 +207,7 @@ extension Exchange {
         return up.state == .finished || down.state == .finished
     }
 
-    private func close(_ up: BodyRelay, _ down: BodyRelay, _ opening: TunnelOpening?) {
+    private func close(_ up: BodyRelay, _ down: BodyRelay, _ opening: ClientHelloSniffer?) {
         var tunnel = record.tunnel ?? TunnelRecord()
         tunnel.sentBytes = up.bytes
         tunnel.receivedBytes = down.bytes

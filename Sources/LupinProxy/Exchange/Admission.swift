@@ -120,7 +120,7 @@ extension Exchange {
     }
 
     /// The target of a request inside a CONNECT: the CONNECT's own target, or an error.
-    private func enclosed(in enclosure: Enclosure) throws(LupinError) -> KnownTarget {
+    private func enclosed(in enclosure: InterceptedTunnel) throws(LupinError) -> KnownTarget {
         guard request.form != .authority else {
             throw .request(status: 400, detail: "A CONNECT inside an intercepted CONNECT.")
         }

@@ -9,7 +9,7 @@ protocol ExchangeKeeper: AnyObject {
     /// The exchange has ended.
     func exchangeEnded(_ exchange: Exchange, _ ending: Ending)
     /// The exchange needs a task from here on.
-    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry)
+    func resumeInTask(_ exchange: Exchange, from entry: Exchange.Entry)
     /// Takes back the memory of the request's fields, after the exchange has ended.
     func recycle(_ fields: consuming FieldSection)
 }
@@ -43,7 +43,7 @@ extension Exchange {
     /// so long that timeouts begin to matter.
     func begin(for keeper: any ExchangeKeeper, behind authenticator: Authenticator? = nil) {
         self.keeper = keeper
-        isUnattended = true
+        isTaskless = true
         enter()
         let cause = Promotion.atRequest(
             request.method,
@@ -52,18 +52,18 @@ extension Exchange {
             expectsContinue: expectsContinue,
             hasInterceptor: resources.shared.hasInterceptor
         )
-        if let cause { return callTask(from: .request(behind: authenticator), because: cause) }
+        if let cause { return promote(from: .request(behind: authenticator), because: cause) }
         do throws(LupinError) {
             var own: OwnAnswer?
             if let known = try admit(&own) {
                 record.origin = known.origin
                 match(known)
-                if let cause = try serve(known) { callTask(from: .match(known), because: cause) }
+                if let cause = try serve(known) { promote(from: .match(known), because: cause) }
             } else if let own {
-                callTask(from: .own(own), because: .ownAnswer)
+                promote(from: .own(own), because: .ownAnswer)
             }
         } catch {
-            callTask(from: .failure(error), because: .failure)
+            promote(from: .failure(error), because: .failure)
         }
     }
 
@@ -123,7 +123,7 @@ extension Exchange {
         if try serveFromMemory(use) { return nil }
         // A task gives credentials to a request that has none yet.
         guard authentication == nil else { return .store }
-        if !askOthers(use, known) { callTask(from: .lookUp(use, known), because: .store) }
+        if !askOthers(use, known) { promote(from: .lookUp(use, known), because: .store) }
         return nil
     }
 
@@ -141,22 +141,22 @@ extension Exchange {
         guard !isUpgrade, let upstream = attempt.connectAtOnce() else {
             // The same attempt: adapters run once for it.
             let cause = isUpgrade ? TaskCause.upgrade : .connection
-            callTask(from: .attempt(.ready(attempt), known), because: cause)
+            promote(from: .attempt(.ready(attempt), known), because: cause)
             return
         }
         underWay = (attempt, known)
-        resources.attend()
+        resources.watch()
         do throws(LupinError) {
             try attempt.send(over: upstream)
             // The client may have left with its request, and the response may have come before it.
             if downstream.isClientGone {
-                callTask(because: .clientLeft)
+                promote(because: .clientLeft)
             } else if attempt.isAnswered {
                 goOn()
             }
         } catch {
             let failure = attempt.failure(error, on: upstream)
-            callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)
+            promote(from: .attempt(.failed(attempt, failure), known), because: .failure)
         }
     }
 
@@ -167,25 +167,25 @@ extension Exchange {
         } else if let download {
             awaitEnd(of: download)
         } else if sharedWait != nil, hasClientLeft {
-            callTask(because: .clientLeft)
+            promote(because: .clientLeft)
         }
     }
 
     private func awaitResponse(to attempt: Attempt, at known: KnownTarget) {
-        guard let upstream else { return callTask(because: .failure) }
+        guard let upstream else { return promote(because: .failure) }
         let response: ParsedResponse
         do throws(LupinError) {
             guard let received = try attempt.receive(from: upstream) else {
                 // A client that waits for the response must still be there.
-                return downstream.isClientGone ? callTask(because: .clientLeft) : ()
+                return downstream.isClientGone ? promote(because: .clientLeft) : ()
             }
             response = received
         } catch {
             let failure = attempt.failure(error, on: upstream)
-            return callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)
+            return promote(from: .attempt(.failed(attempt, failure), known), because: .failure)
         }
         if let cause = promotion(by: response, to: attempt) {
-            return callTask(from: .attempt(.answered(attempt, response), known), because: cause)
+            return promote(from: .attempt(.answered(attempt, response), known), because: cause)
         }
         underWay = nil
         take(response, of: attempt)
@@ -193,7 +193,7 @@ extension Exchange {
         do throws(LupinError) {
             try deliver(from: upstream.responseBody, to: try present(response))
         } catch {
-            callTask(from: .failure(error), because: .failure)
+            promote(from: .failure(error), because: .failure)
         }
     }
 
@@ -218,7 +218,7 @@ extension Exchange {
     ) throws(LupinError) {
         if let relay = try beginRelay(from: source, to: sink) {
             // A client that reads nothing must time out.
-            resources.attend()
+            resources.watch()
             awaitEnd(of: relay)
         } else {
             end()
@@ -227,26 +227,26 @@ extension Exchange {
 
     private func awaitEnd(of relay: BodyRelay) {
         // What moved meanwhile may have led here before.
-        guard isUnattended else { return }
+        guard isTaskless else { return }
         guard relay.isOver else {
-            if downstream.isClientGone { return callTask(because: .clientLeft) }
-            return uploadFailure == nil ? () : callTask(because: .failure)
+            if downstream.isClientGone { return promote(because: .clientLeft) }
+            return uploadFailure == nil ? () : promote(because: .failure)
         }
         do throws(LupinError) {
             try noteEnd(of: relay)
             end()
         } catch {
-            callTask(from: .failure(error), because: .failure)
+            promote(from: .failure(error), because: .failure)
         }
     }
 
     private func end() {
         if let upload, !upload.isOver {
-            if uploadGoesOn { return callTask(from: .upload, because: .lateness) }
+            if uploadGoesOn { return promote(from: .upload, because: .lateness) }
             upload.cancel()
         }
-        guard isUnattended, let keeper else { return }
-        isUnattended = false
+        guard isTaskless, let keeper else { return }
+        isTaskless = false
         let ending = wrapUp()
         // Written with those of the other exchanges that end in this turn.
         resources.inStep(.record, self)
@@ -254,55 +254,55 @@ extension Exchange {
     }
 
     /// Starts a task for the exchange, in whatever state it is.
-    func callTask(because cause: TaskCause) {
-        guard isUnattended else { return }
+    func promote(because cause: TaskCause) {
+        guard isTaskless else { return }
         if let (attempt, known) = underWay {
-            callTask(from: .attempt(.sent(attempt), known), because: cause)
+            promote(from: .attempt(.sent(attempt), known), because: cause)
         } else if let download {
-            callTask(from: .body(download), because: cause)
+            promote(from: .body(download), because: cause)
         } else if let sharedWait {
-            callTask(from: .shared(sharedWait), because: cause)
+            promote(from: .shared(sharedWait), because: cause)
         }
     }
 
-    func callTask(from entry: Entry, because cause: TaskCause) {
+    func promote(from entry: Entry, because cause: TaskCause) {
         underWay = nil
         // An exchange that has ended keeps its keeper until its record is written.
-        guard isUnattended, let keeper = keeper.take() else { return }
-        isUnattended = false
+        guard isTaskless, let keeper = keeper.take() else { return }
+        isTaskless = false
         if let wait = sharedWait.take() { wait.question.wait(in: slot) }
         resources.count(cause)
-        keeper.takeUp(self, from: entry)
+        keeper.resumeInTask(self, from: entry)
     }
 }
 
 extension WorkerResources {
     /// How long an exchange may go on without a task, in microseconds.
-    static let unattendedTime: UInt64 = Waits.patienceMin / 2
+    static let tasklessTime: UInt64 = Waits.patienceMin / 2
 
     /// Starts a task that watches exchanges which take long, unless there is one.
-    func attend() {
-        guard attendant == nil else { return }
+    func watch() {
+        guard watchdog == nil else { return }
         let slot = ParkingSlot(on: loop)
-        attendant = slot
+        watchdog = slot
         let timer = LoopLocal(slot, of: loop.executor)
         let resources = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
-            await resources.value.attend(in: timer.value)
+            await resources.value.watch(in: timer.value)
         }
     }
 
     /// Ends when no exchange without a task is left.
-    private func attend(in slot: ParkingSlot) async {
+    private func watch(in slot: ParkingSlot) async {
         repeat {
-            let due = loop.deadline(in: Self.unattendedTime)
+            let due = loop.deadline(in: Self.tasklessTime)
             _ = await slot.park(for: .cut, until: due)
-            for exchange in live.all where exchange.isUnattended {
-                let isLate = loop.now &- exchange.begun >= Self.unattendedTime
-                if isLate { exchange.callTask(because: .lateness) }
+            for exchange in live.all where exchange.isTaskless {
+                let isLate = loop.now &- exchange.begun >= Self.tasklessTime
+                if isLate { exchange.promote(because: .lateness) }
             }
-        } while live.holdsUnattended && !isClosed
+        } while live.holdsTaskless && !isClosed
         slot.retire()
-        attendant = nil
+        watchdog = nil
     }
 }

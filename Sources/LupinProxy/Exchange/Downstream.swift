@@ -41,7 +41,7 @@ protocol Downstream: ConnectionKeeper {
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
     /// The upstream connection that the client has logged in to; nil for none.
-    var bound: BoundConnection? { get }
+    var bound: PinnedUpstream? { get }
     /// Ends a response early so that the client can't take it for complete, but still gets every
     /// byte that came; with `atOnce` it may lose some.
     func cutShort(atOnce: Bool)
@@ -54,7 +54,7 @@ extension Downstream {
     func letRestPass() {}
     var reset: HTTP2Reset? { nil }
     // Streams of HTTP/2 have no use for a login: one connection is for many of them at a time.
-    var bound: BoundConnection? { nil }
+    var bound: PinnedUpstream? { nil }
     func bind(_ connection: UpstreamHTTP1) { connection.channel.close() }
 }
 

@@ -5,7 +5,7 @@ import LupinUpstream
 import LupinWire
 
 /// One client request and the final response the client sees, with the attempts in between.
-final class Exchange: Rostered {
+final class Exchange: IndexedMember {
     var client: Client
     private(set) var downstream: any Downstream
     /// The only slot that the exchange waits in.
@@ -13,7 +13,7 @@ final class Exchange: Rostered {
     let resources: WorkerResources
     let snapshot: Snapshot
     /// The intercepted CONNECT that the request came through; nil for none.
-    let enclosure: Enclosure?
+    let enclosure: InterceptedTunnel?
     /// Set when this is a CONNECT that is intercepted.
     private(set) var interception: Interception?
     /// The client's request: never changed, except for marks on fields that are not forwarded.
@@ -75,7 +75,7 @@ final class Exchange: Rostered {
     /// Receives the end of the exchange, and starts a task when it needs one; nil when it has one.
     var keeper: (any ExchangeKeeper)?
     /// Whether there is no task: only events move the exchange on.
-    var isUnattended = false
+    var isTaskless = false
     /// What it waits for, where its state does not say that; see `park`.
     var awaited: LiveExchange.Phase?
     /// The attempt whose response is awaited without a task.
@@ -126,7 +126,7 @@ final class Exchange: Rostered {
         _ slot: ParkingSlot,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        _ enclosure: Enclosure?,
+        _ enclosure: InterceptedTunnel?,
         bytesBefore: UInt64
     ) {
         // What is asked of a parameter comes before the parameter is stored: stored where it is
@@ -357,7 +357,7 @@ final class Exchange: Rostered {
     /// Ends the current wait.
     func cut() {
         slot.wake(.cut)
-        callTask(because: .cut)
+        promote(because: .cut)
     }
 
     /// The reasons that end a wait for a connection: an HTTP/1.0 client may half-close and stay,

@@ -6,7 +6,7 @@ extension Exchange: ChannelPump {
     /// Moves bodies while the task is parked, and the whole exchange when there is no task.
     func channelIsReady(_ channel: Channel) {
         pumpBodies()
-        if isUnattended { goOn() }
+        if isTaskless { goOn() }
     }
 
     /// Moves all bytes that can move now, and the rest after other connections had their turn.
@@ -32,6 +32,6 @@ extension Exchange: ChannelPump {
     /// Moves bodies that waited for another thread.
     func resumeBodies() {
         pumpBodies()
-        if isUnattended { goOn() }
+        if isTaskless { goOn() }
     }
 }

@@ -6,9 +6,9 @@ import LupinWire
 /// A name server that asks nobody: every name has an address, and what it leads to is seen when
 /// something is sent there.
 package struct NameService {
-    private let names: FalseNames
+    private let names: FakeIPPool
 
-    package init(_ names: FalseNames) { self.names = names }
+    package init(_ names: FakeIPPool) { self.names = names }
 
     /// Answers until `slot` is woken by `.cut`.
     package func serve(_ socket: DatagramSocket, slot: ParkingSlot) async throws(SystemError) {

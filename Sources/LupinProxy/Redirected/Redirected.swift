@@ -7,7 +7,7 @@ import Synchronization
 package final class Redirected: Sendable {
     /// Where they arrive.
     package let addresses: [SocketAddress]
-    package let names = FalseNames()
+    package let names = FakeIPPool()
     private let sightings = Mutex<[Sightings.Kind: Sightings]>([:])
 
     /// Programs and targets, in the order in which they were seen first.

@@ -243,7 +243,7 @@ final class RedisClient {
         guard question.redirections < Self.redirectionsMax else { return question.fail() }
         question.redirections += 1
         // It may have to wait for a connection.
-        question.callTask()
+        question.promote()
         switch redirection {
         case .moved(let slot, let address):
             slots.move(slot, to: address)

@@ -221,7 +221,7 @@ final class RedisConnection {
         let late = waiting[answered...].filter {
             $0.hasAsker && $0.patience <= slot.loop.now
         }
-        for question in late { question.callTask() }
+        for question in late { question.promote() }
         return !late.isEmpty
     }
 

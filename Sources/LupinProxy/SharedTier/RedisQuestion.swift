@@ -70,7 +70,7 @@ final class RedisQuestion {
     var hasAsker: Bool { asker != nil }
 
     /// Has the asker call a task, once at most.
-    func callTask() { asker.take()?.questionNeedsTask(self) }
+    func promote() { asker.take()?.questionNeedsTask(self) }
 
     /// A task waits in `slot` from now on.
     func wait(in slot: ParkingSlot) {

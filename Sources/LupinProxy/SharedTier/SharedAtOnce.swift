@@ -61,11 +61,11 @@ extension Exchange: RedisAsker {
     /// When the exchange needs a task, in microseconds of the loop's clock.
     private var patience: UInt64 {
         let (patience, isOverflow) =
-            begun.addingReportingOverflow(WorkerResources.unattendedTime)
+            begun.addingReportingOverflow(WorkerResources.tasklessTime)
         return isOverflow ? .max : patience
     }
 
-    func questionNeedsTask(_ question: RedisQuestion) { callTask(because: .lateness) }
+    func questionNeedsTask(_ question: RedisQuestion) { promote(because: .lateness) }
 
     func questionIsOver(_ question: RedisQuestion) {
         // One that fails while it is asked is seen by who asks.
@@ -73,7 +73,7 @@ extension Exchange: RedisAsker {
     }
 
     private func goOn(from wait: SharedWait) {
-        guard isUnattended else { return }
+        guard isTaskless else { return }
         let (use, client, question) = (wait.use, wait.client, wait.question)
         switch take(question.replies, under: question.key ?? [], use, client.tier) {
         case .variant(let key):
@@ -91,9 +91,9 @@ extension Exchange: RedisAsker {
                 sharedWait = nil
                 if try serveFromMemory(use) { return }
             }
-            callTask(from: .shared(wait), because: .store)
+            promote(from: .shared(wait), because: .store)
         } catch {
-            callTask(from: .failure(error), because: .failure)
+            promote(from: .failure(error), because: .failure)
         }
     }
 }

@@ -102,7 +102,7 @@ extension NextHop {
             parent != nil || connectedParent?.login == login
         // Every message carries it by itself.
         case .token, .secret, .cookies: true
-        // The connection is its client's alone (`BoundConnection`).
+        // The connection is its client's alone (`PinnedUpstream`).
         case .connectionLogin: true
         // It sends nothing.
         case .privateResponses, .followedRedirect: true

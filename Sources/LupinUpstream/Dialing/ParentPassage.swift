@@ -9,7 +9,7 @@ package final class ParentPassage {
     /// The parent proxy, with the credentials of the client.
     let parent: ParentHop
     private let target: Origin
-    private let granted = BoundConnection()
+    private let granted = PinnedUpstream()
     /// The client has logged in to the granted connection (`ConnectionLogin`): what it has sent
     /// opens no other one.
     package let isByLogin: Bool

@@ -42,15 +42,15 @@ package final class HTTP2Link: ChannelPump {
     /// The stream of the last event: more events for it usually follow.
     private var latest: HTTP2Stream?
     /// Streams whose payload still lies in the channel's input.
-    private let lenders = Roll<HTTP2Stream>()
+    private let lenders = WorkList<HTTP2Stream>()
     /// Streams with changes to signal to their users.
-    private let touched = Roll<HTTP2Stream>()
+    private let touched = WorkList<HTTP2Stream>()
     /// Streams that have more to send than the socket took.
-    let blocked = Roll<HTTP2Stream>()
+    let blocked = WorkList<HTTP2Stream>()
     /// Streams that have more to send than the peer's window takes now.
-    let waiting = Roll<HTTP2Stream>()
+    let waiting = WorkList<HTTP2Stream>()
     /// Requests that came in this turn; they begin when the whole input has been dispatched.
-    private let begun = Roll<Beginning>()
+    private let begun = WorkList<Beginning>()
     /// A request, or the problem with it.
     private struct Beginning {
         let stream: HTTP2Stream

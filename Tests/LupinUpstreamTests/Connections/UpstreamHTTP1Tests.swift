@@ -57,7 +57,7 @@ struct UpstreamHTTP1Tests {
     @Test func `a client's own connection is not lent once its peer has closed it`() async throws {
         try await LoopFixture.run { fixture in
             let connection = try PlayedConnection(fixture)
-            let bound = BoundConnection()
+            let bound = PinnedUpstream()
             bound.keep(connection.link, since: fixture.loop.now)
             connection.peer.close()
             await fixture.settle { !connection.isOpen }
@@ -69,7 +69,7 @@ struct UpstreamHTTP1Tests {
 
 /// A client that keeps the connection it has logged in to.
 private final class Client: ConnectionKeeper {
-    let bound = BoundConnection()
+    let bound = PinnedUpstream()
 
     func bind(_ connection: UpstreamHTTP1) { bound.keep(connection, since: 0) }
 }

@@ -7,7 +7,7 @@ package import LupinIO
 /// Some credentials are for a connection and not for a request (`ConnectionLogin`): whoever uses it
 /// is that user, of the origin or of the parent proxy. So it is never in the pool, and its client's
 /// next request to the hop goes over it, which the handshake needs, too.
-package final class BoundConnection: ChannelPump {
+package final class PinnedUpstream: ChannelPump {
     private var held: UpstreamHTTP1?
 
     package init() {}

@@ -3,7 +3,7 @@
 /// The items appended since the last `takeEach`, in their order.
 ///
 /// Every change moves the array out and back, which avoids the run-time exclusivity check.
-final class Roll<Element> {
+final class WorkList<Element> {
     private var elements: [Element] = []
 
     var isEmpty: Bool { elements.isEmpty }

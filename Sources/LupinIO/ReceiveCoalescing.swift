@@ -7,7 +7,7 @@ import Glibc
 /// The kernel wakes a waiting task for every segment or two, and a wake-up costs more than moving
 /// the bytes. While bytes arrive fast, SO_RCVLOWAT makes the kernel wait for many, and the loop
 /// polls the channel every millisecond, so no byte waits longer than that.
-struct Gathering {
+struct ReceiveCoalescing {
     /// Bytes spliced since `since`, in microseconds of the loop's clock.
     fileprivate var bytes = 0
     fileprivate var since: UInt64 = 0
@@ -51,20 +51,20 @@ extension Channel {
         guard !loop.clock.isVirtual else { return }
         let now = loop.now
         let count = gathering.bytes
-        if !gathering.isOn, count < Gathering.judgedBytes { return }
-        let time = gathering.isOn ? Gathering.lookTime : now &- gathering.since
+        if !gathering.isOn, count < ReceiveCoalescing.judgedBytes { return }
+        let time = gathering.isOn ? ReceiveCoalescing.lookTime : now &- gathering.since
         gathering.bytes = 0
-        if UInt64(count) >= time &* Gathering.fastRate {
+        if UInt64(count) >= time &* ReceiveCoalescing.fastRate {
             gathering.leanLooks = 0
         } else {
             gathering.leanLooks += 1
-            if !gathering.isOn || gathering.leanLooks == Gathering.leanLooksMax {
+            if !gathering.isOn || gathering.leanLooks == ReceiveCoalescing.leanLooksMax {
                 return endGathering()
             }
         }
         guard wanted >= InputBuffer.capacity else { return endGathering() }
-        set(mark: min(wanted, Gathering.markMax))
-        gathering.due = now &+ Gathering.lookTime
+        set(mark: min(wanted, ReceiveCoalescing.markMax))
+        gathering.due = now &+ ReceiveCoalescing.lookTime
         if !gathering.isListed { loop.look(at: self) }
         gathering.isListed = true
     }
@@ -84,7 +84,7 @@ extension Channel {
             return false
         }
         if loop.now >= gathering.due {
-            gathering.due = loop.now &+ Gathering.lookTime
+            gathering.due = loop.now &+ ReceiveCoalescing.lookTime
             signal(Readiness(bits: UInt32(LINUX_EPOLLIN)))
         }
         return true

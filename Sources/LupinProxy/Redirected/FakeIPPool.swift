@@ -6,7 +6,7 @@ import Synchronization
 /// The names that were asked for, each with an address of its own.
 ///
 /// The addresses are of the range for tests of networks (RFC 2544), which no host has.
-package final class FalseNames: Sendable {
+package final class FakeIPPool: Sendable {
     /// Names that are known at once; the oldest one goes for a new one.
     package static let countMax = 60_000
 

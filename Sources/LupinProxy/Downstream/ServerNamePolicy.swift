@@ -82,7 +82,7 @@ struct TunnelRefusal {
 }
 
 /// Asks access and rules for the names inside one tunnel.
-struct NameJudge {
+struct ServerNamePolicy {
     let snapshot: Snapshot
     /// The CONNECT's target.
     let origin: Origin

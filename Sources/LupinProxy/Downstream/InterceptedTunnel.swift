@@ -6,7 +6,7 @@ import LupinUpstream
 ///
 /// There is one authority per exchange: a request inside must name what the CONNECT named, and so
 /// must the server name of the client's TLS (RFC 9110 §7.4).
-final class Enclosure {
+final class InterceptedTunnel {
     /// The target of the CONNECT, with the scheme that is spoken inside.
     let target: KnownTarget
     /// The server name of the client's TLS, if it differs from the target's.

@@ -5,7 +5,7 @@ import LupinIO
 import LupinUpstream
 
 /// One worker's choice of connections to close for new ones.
-final class Crowding {
+final class ConnectionEviction {
     /// The connections that have waited longest for their clients, the longest last; of one holder,
     /// or of any.
     private var candidates: [(connection: DownstreamConnection, since: UInt64)] = []
@@ -79,7 +79,7 @@ extension WorkerResources {
         countHolders()
         warnOfCrowd()
         guard
-            let longest = crowding.longestWaiting(
+            let longest = eviction.longestWaiting(
                 among: openConnections,
                 of: nil,
                 now: loop.now
@@ -102,7 +102,7 @@ extension WorkerResources {
             )
         }
         if pool.closeIdle() { return true }
-        let longest = crowding.longestWaiting(among: openConnections, of: nil, now: loop.now)
+        let longest = eviction.longestWaiting(among: openConnections, of: nil, now: loop.now)
         longest?.evict()
         return longest != nil
     }
@@ -111,8 +111,8 @@ extension WorkerResources {
     /// connections already, and all of them on this worker are busy.
     func admit(_ connection: DownstreamConnection) -> LupinError? {
         let limit = connectionLimit
-        guard Crowding.isCrowded(shared.connections.count, limit: limit) else {
-            crowding.hasCountedAll = false
+        guard ConnectionEviction.isCrowded(shared.connections.count, limit: limit) else {
+            eviction.hasCountedAll = false
             return nil
         }
         countHolders()
@@ -121,7 +121,7 @@ extension WorkerResources {
         guard held > allowed else { return nil }
         warnOfCrowd()
         let others = openConnections.filter { $0 !== connection }
-        guard let own = crowding.longestWaiting(among: others, of: holder, now: loop.now) else {
+        guard let own = eviction.longestWaiting(among: others, of: holder, now: loop.now) else {
             return .tooManyConnections(ofOneUser: allowed)
         }
         own.evict()
@@ -130,14 +130,14 @@ extension WorkerResources {
 
     /// Looks up the holders that are not known yet.
     private func countHolders() {
-        guard !crowding.hasCountedAll else { return }
-        crowding.hasCountedAll = true
+        guard !eviction.hasCountedAll else { return }
+        eviction.hasCountedAll = true
         for connection in openConnections { count(connection) }
     }
 
     /// Counts a connection for its holder, if all holders are known.
     func noteHolder(of connection: DownstreamConnection) {
-        if crowding.hasCountedAll { count(connection) }
+        if eviction.hasCountedAll { count(connection) }
     }
 
     private func count(_ connection: DownstreamConnection) {

@@ -9,7 +9,7 @@ import LupinWire
 ///
 /// The server's bytes pass meanwhile, so a server that speaks first waits for nobody. A client that
 /// speaks late is read all the same.
-final class TunnelOpening: BodySource {
+final class ClientHelloSniffer: BodySource {
     /// The decision about the first bytes.
     enum Verdict {
         case passes
@@ -27,7 +27,7 @@ final class TunnelOpening: BodySource {
 
     private let source: any BodySource
     /// nil where no name is refused: then whatever can't be read passes.
-    private let judge: NameJudge?
+    private let judge: ServerNamePolicy?
     /// Where the tunnel's task waits, for the deadline too.
     private let slot: ParkingSlot
     /// How long bytes that have begun may take to decide.
@@ -44,7 +44,8 @@ final class TunnelOpening: BodySource {
     /// Looks for another name behind the one that was judged.
     private var watch: RecordWatch?
 
-    init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, slot: ParkingSlot) {
+    init(_ source: any BodySource, _ judge: ServerNamePolicy?, patience: UInt64, slot: ParkingSlot)
+    {
         self.source = source
         self.judge = judge
         self.patience = patience
@@ -227,9 +228,9 @@ final class TunnelOpening: BodySource {
 
 /// Shows an opening what its source has.
 private final class Inspector: BodySink {
-    private let opening: TunnelOpening
+    private let opening: ClientHelloSniffer
 
-    init(_ opening: TunnelOpening) { self.opening = opening }
+    init(_ opening: ClientHelloSniffer) { self.opening = opening }
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
         opening.inspect(payload)
@@ -244,14 +245,14 @@ private final class Inspector: BodySink {
 private final class RecordWatch: BodySink {
     var sink: (any BodySink)?
     private(set) var refusal: TunnelRefusal?
-    private let judge: NameJudge
+    private let judge: ServerNamePolicy
     private var records = ClientRecords()
     /// Whether the hello that began it all has passed.
     private var hasBegun = false
     /// How many bytes were looked at that the sink had no room for.
     private var ahead = 0
 
-    init(_ judge: NameJudge) { self.judge = judge }
+    init(_ judge: ServerNamePolicy) { self.judge = judge }
 
     var isDone: Bool { records.isDone && refusal == nil }
 

@@ -2,7 +2,7 @@
 import LupinCore
 
 /// The requirements of one listener; nil members require nothing.
-final class Entrance: Sendable {
+final class ListenerPolicy: Sendable {
     /// Checks passwords.
     let authenticator: Authenticator?
     /// The TLS context and certificate.

@@ -4,9 +4,9 @@ import LupinIO
 import LupinProxy
 import Testing
 
-struct FalseNamesTests {
+struct FakeIPPoolTests {
     @Test func `every name has an address of its own, and keeps it`() {
-        let names = FalseNames()
+        let names = FakeIPPool()
         let first = names.address(of: "a.test")
         #expect(first == .v4(0xC612_0001) && names.address(of: "b.test") == .v4(0xC612_0002))
         #expect(names.address(of: "a.test") == first && names.name(of: first) == "a.test")
@@ -15,10 +15,10 @@ struct FalseNamesTests {
     }
 
     @Test func `the oldest name goes for a new one`() {
-        let names = FalseNames()
-        for number in 0..<FalseNames.countMax { _ = names.address(of: "n\(number).test") }
-        let last = names.address(of: "n\(FalseNames.countMax - 1).test")
-        #expect(last == .v4(0xC612_0000 + UInt32(FalseNames.countMax)))
+        let names = FakeIPPool()
+        for number in 0..<FakeIPPool.countMax { _ = names.address(of: "n\(number).test") }
+        let last = names.address(of: "n\(FakeIPPool.countMax - 1).test")
+        #expect(last == .v4(0xC612_0000 + UInt32(FakeIPPool.countMax)))
         #expect(names.address(of: "new.test") == .v4(0xC612_0001))
         #expect(names.name(of: .v4(0xC612_0001)) == "new.test")
         // It is a new name again, and the second oldest one makes room.

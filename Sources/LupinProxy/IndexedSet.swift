@@ -1,19 +1,19 @@
 // The members of a worker: its connections, and the exchanges under way.
 
 /// A member that stores its own index in a roster.
-protocol Rostered: AnyObject {
+protocol IndexedMember: AnyObject {
     /// The index; `nowhere` while the member is in no roster.
     var place: Int { get set }
 }
 
-extension Rostered {
+extension IndexedMember {
     static var nowhere: Int { -1 }
 }
 
 /// An unordered collection with constant-time insertion and removal.
 ///
 /// Every change moves the array out and back, which avoids the run-time exclusivity check.
-final class Roster<Member: Rostered> {
+final class IndexedSet<Member: IndexedMember> {
     private var members: [Member] = []
 
     var count: Int { members.count }
