@@ -165,18 +165,24 @@ enum CheckReport {
             let rule = rules[index]
             switch rule.answersInside(by: configuration.settings.intercept) {
             case true:
-                guard let refusing = configuration.rules.refusingConnect(before: index) else {
-                    return "  \(rule.reference) decrypts https to answer the requests inside"
-                }
-                return
-                    "  \(rule.reference) never answers https: \(rules[refusing].reference) refuses "
-                    + "the CONNECT first; with intercept: true it refuses the requests inside "
-                    + "instead"
+                return refused(index, configuration.rules, "answers")
+                    ?? "  \(rule.reference) decrypts https to answer the requests inside"
             case false:
                 return "  \(rule.reference) answers the CONNECT of https without decrypting it"
+            case nil where rule.respond == nil && rule.mayNeedInterception:
+                return refused(index, configuration.rules, "acts on")
             case nil: return nil
             }
         }
+    }
+
+    /// That a rule never does what it says for https, since another one refuses the CONNECT; nil
+    /// where that isn't certain.
+    private static func refused(_ index: Int, _ rules: RuleSet, _ verb: String) -> String? {
+        guard let refusing = rules.refusingConnect(before: index) else { return nil }
+        return "  \(rules.rules[index].reference) never \(verb) https: "
+            + "\(rules.rules[refusing].reference) refuses the CONNECT first; with intercept: true it "
+            + "refuses the requests inside instead"
     }
 
     /// Whether rules deny addresses that only the parent proxy will resolve.

@@ -291,8 +291,9 @@ struct ExecCommand: ParsableCommand {
     private func runWithTape(_ before: SignalsBefore) throws {
         // A proxy without a network sends no secret, and the machine may not have them. Those that
         // are there are still kept from the command.
+        let running = rulesFile == nil ? RunningLupin.findTrusted() : nil
         let rules = try LocatedRules(
-            explicit: rulesFile,
+            explicit: rulesFile ?? running?.rules.file,
             secrets: replay != nil ? .available : .required
         )
         let configuration = rules.configuration

@@ -191,6 +191,23 @@ struct CommandLineTests {
         }
     }
 
+    @Test(arguments: ["https://a.example/x", "{host: a.example, method: [GET]}"])
+    func `check says so of a list that lets a path or a method through`(match: String) throws {
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            tokens: {t: {bearer: some-token-of-mine}}
+            rules:
+              - {name: api, match: \(match), request: [{auth: t}], stop: true}
+              - {name: rest, match: {}, respond: {status: 403}}
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        let told = try Lupin.run("check", file).output
+        let expected = "\"api\" (line 4) never acts on https: rule \"rest\" (line 5) refuses"
+        #expect(told.contains(expected), "\(told)")
+    }
+
     @Test func `the working directory's file is never picked up`() throws {
         let folder = try Folder()
         _ = try folder.write("lupin.yaml", "lupin: 99\n")

@@ -131,6 +131,24 @@ struct ExecStandInTests {
         #expect(names.allSatisfy { $0 == names[0] && !$0.contains("OTHER") })
     }
 
+    @Test func `with a tape it goes by the rules of the lupin that runs, too`() throws {
+        let path = try rules()
+        let running = try RunningLupin(
+            ["serve", "--rules", path, "--listen", "127.0.0.1:0"],
+            environment: environment
+        )
+        var environment = environment
+        environment["XDG_RUNTIME_DIR"] = running.runtime.path
+        environment["XDG_CONFIG_HOME"] = running.runtime.path
+        for options in [[], ["--record", "\(folder.path)/tape.har"]] {
+            let words = ["exec"] + options + ["--", "env"]
+            let result = try Lupin.run(words, environment: environment)
+            #expect(result.code == 0, "\(result.errors)")
+            #expect(result.output.contains(/\nGITHUB_TOKEN=ghp_[A-Za-z0-9]{36}\n/), "\(options)")
+            #expect(!result.output.contains(Self.secret), "\(options)")
+        }
+    }
+
     @Test(arguments: [nil, ""])
     func `a tape is played where the secret is not there, with a stand-in too`(
         token: String?

@@ -113,9 +113,10 @@ extension RuleSet {
 }
 
 extension Rule {
-    /// Whether it may match what `match` does; only hosts are compared.
+    /// Whether it may match a CONNECT that `match` does; only hosts are compared.
     fileprivate func mayMeet(_ match: Match) -> Bool {
         matches.contains { own in
+            guard own.methods?.contains(.connect) ?? true else { return false }
             guard let hosts = own.hosts, let others = match.hosts else { return true }
             return hosts.contains { host in others.contains { host.mayMeet($0) } }
         }
@@ -217,7 +218,7 @@ package enum ClearTextRefusal: Sendable, Equatable {
 
 extension Rule {
     /// Whether it needs clear text of https requests.
-    fileprivate var mayNeedInterception: Bool {
+    package var mayNeedInterception: Bool {
         needsClearText && matches.contains(where: \.mayHoldInsideTLS)
     }
 

@@ -70,7 +70,13 @@ extension FieldSection {
     fileprivate var isEventStream: Bool {
         values(of: "Content-Type").contains { value in
             let type = value.prefix { $0 != ";" && $0 != " " }.lowercased()
-            return type == "text/event-stream" || type == "application/x-ndjson"
+            return lineTypes.contains(type)
         }
     }
 }
+
+/// Events, and JSON in lines.
+private let lineTypes: Set<String> = [
+    "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl",
+    "application/x-jsonlines", "application/jsonlines", "application/stream+json",
+]
