@@ -126,7 +126,7 @@ struct OtherUsersLupinTests {
             c.close()
         """
 
-    @Test(arguments: [(stranger, nobody), (stranger, 0), (nobody, 0)])
+    @Test(arguments: [(stranger, nobody), (stranger, 0), (nobody, 0)] as [(UInt32, UInt32)])
     func `nobody is believed that his client is somebody who may do more`(
         who: UInt32,
         claimed: UInt32
