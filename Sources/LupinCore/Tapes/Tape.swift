@@ -83,15 +83,17 @@ package struct Tape: Sendable {
             if nearness > best?.nearness ?? -1 { best = (entry, nearness) }
         }
         return TapeMiss(
-            request: request.text,
+            request: LogText.plain(request.text),
             count: entries.count,
-            nearest: best.map { "\($0.entry.exchange.method) \($0.entry.exchange.url)" },
+            nearest: best.map {
+                LogText.plain("\($0.entry.exchange.method) \($0.entry.exchange.url)")
+            },
             differences: best?.entry.request.differences(from: asked) ?? []
         )
     }
 }
 
-/// Why a tape has no answer.
+/// Why a tape has no answer, in texts that are escaped.
 package struct TapeMiss: Sendable, Equatable {
     package var request: String
     /// The requests on the tape.

@@ -192,7 +192,7 @@ struct TapePattern: Sendable {
 
     // MARK: What differs
 
-    /// A line for each part that differs.
+    /// An escaped line for each part that differs.
     func differences(from asked: ComparedRequest) -> [String] {
         var lines: [String] = []
         func add(_ part: String, _ recorded: String, _ now: String) {
@@ -212,7 +212,8 @@ struct TapePattern: Sendable {
             add("body", recorded, here)
             lines[lines.count - 1] += ", from byte \(place) on"
         }
-        return lines
+        // Names are decoded, and whoever wrote the tape chose them.
+        return lines.map(LogText.plain)
     }
 
     private static func differences(

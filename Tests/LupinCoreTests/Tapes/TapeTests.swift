@@ -140,6 +140,26 @@ struct TapeTests {
         #expect(other == "GET http://a/v1/groups?a=1")
     }
 
+    @Test func `nothing on a tape acts on the terminal that shows a miss`() throws {
+        let escape = "\u{1B}]0;x\u{7}"
+        // As JSON, which a tape is.
+        let raw = #"\u001b]0;x\u0007\u202e\n"#
+        let url = "http://b/\(raw)?%1B%E2%80%AE%0A=1&\(raw)=2#\(raw)"
+        let recorded = entry("GET", url, body: raw)
+        let tape = try tape([recorded])
+        var asked = try request("POST", "http://a/x?%1bq=3", body: escape)
+        asked.target += "&\u{9B}=\u{202E}"
+        let miss = tape.miss(of: asked)
+        for text in miss.differences + [miss.request, miss.sentence, miss.nearest ?? ""] {
+            #expect(LogText.isHarmless(text), "\(text.debugDescription)")
+        }
+        for line in miss.text.split(separator: "\n") {
+            #expect(LogText.isHarmless(String(line)), "\(line.debugDescription)")
+        }
+        #expect(miss.nearest?.hasPrefix(#"GET http://b/\u001b]0;x\u0007\u202e\n?"#) == true)
+        #expect(miss.differences.contains { $0.hasPrefix(#"query.\u001b\u202e\n: "1" on"#) })
+    }
+
     @Test func `what the settings ignore may differ`() throws {
         var settings = TapeSettings()
         settings.ignore = [.query("ts"), .query("utm_*"), .body]
