@@ -100,7 +100,7 @@ enum RecordedExchanges {
 /// A search through the lines of a log.
 private struct LogSearch {
     private let reference: ExchangeReference
-    /// The bytes that a line must contain to be parsed.
+    /// The bytes that a line must contain to be parsed, however its JSON is spaced.
     private let needle: [UInt8]
     /// The matches, the latest last: all with the id, or at most as many as are counted back.
     private var found: [RecordedExchange] = []
@@ -108,8 +108,8 @@ private struct LogSearch {
     init(_ reference: ExchangeReference) {
         self.reference = reference
         switch reference {
-        case .id(let digits): needle = Array("\"id\":\"\(digits)".utf8)
-        case .last: needle = Array("\"id\":\"".utf8)
+        case .id(let digits): needle = Array("\"\(digits)".utf8)
+        case .last: needle = Array("\"id\"".utf8)
         }
     }
 

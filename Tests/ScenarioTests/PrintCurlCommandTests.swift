@@ -42,6 +42,21 @@ struct PrintCurlCommandTests {
         #expect(result.output.contains("http://a.example/x?y"))
     }
 
+    /// Other programs write the same JSON with blanks.
+    @Test(arguments: [[id], ["6f1c"], ["last"]])
+    func `a log with blanks in its JSON is read, too`(words: [String]) throws {
+        let folder = try Folder()
+        let spaced = Self.record.replacing("\":", with: "\" : ").replacing(",\"", with: ", \"")
+        let log = try folder.write("log.jsonl", "{\"id\": \"other\"}\n\(spaced)\r\n")
+        let rules = try folder.write("lupin.yaml", "lupin: 1\n")
+        let printed = try Lupin.run(["curl", "--log", log] + words)
+        #expect(printed.code == 0, "\(printed.errors)")
+        #expect(printed.output.contains("http://a.example/x?y"))
+        let explained = try Lupin.run(["explain", "--rules", rules, "--log", log] + words)
+        #expect(explained.code == 0, "\(explained.errors)")
+        #expect(explained.output.contains("a.example"))
+    }
+
     @Test func `digits that begin two ids name both`() throws {
         let folder = try Folder()
         let other = Self.record.replacing("2a9d4b7f", with: "00000000")
