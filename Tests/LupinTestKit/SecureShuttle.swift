@@ -14,12 +14,15 @@ final class SecureShuttle: Sendable {
 
     private let wire: PlainSocket
     private let plain: PlainSocket
+    /// Closes at once where the handshake fails.
+    private let hangsUp: Bool
     private let state = Mutex(State())
     /// What goes before FIN in the place of close_notify; nil for close_notify.
     let cut = Mutex<[UInt8]?>(nil)
     let progress = ShuttleProgress()
 
-    init(wire: PlainSocket, plain: PlainSocket) {
+    init(wire: PlainSocket, plain: PlainSocket, hangsUp: Bool) {
+        self.hangsUp = hangsUp
         self.wire = wire
         self.plain = plain
         wire.sendsAtOnce()
@@ -48,9 +51,11 @@ final class SecureShuttle: Sendable {
                     $0.failure = error as? TLSFailure
                 }
                 bell.ring()
-                // Closing with unread bytes would take the alert back.
-                wire.shutdownWrite()
-                _ = try? wire.receiveUntilEnd()
+                if !hangsUp {
+                    // Closing with unread bytes would take the alert back.
+                    wire.shutdownWrite()
+                    _ = try? wire.receiveUntilEnd()
+                }
                 wire.close()
                 plain.reset()
                 return

@@ -37,6 +37,10 @@ package final class SecureSocket: Sendable {
         package var minimum = TLSVersion.tls12
         package var maximum = TLSVersion.tls13
         package var asksForCertificate = false
+        /// What it thinks of the client's certificate: by default the best.
+        package var verdict = CertificateVerdict.accepted
+        /// Closes at once where TLS comes to nothing, and reads no more.
+        package var hangsUp = false
         /// A client that offers none of `protocols` gets `no_application_protocol`.
         package var refusesOtherProtocols = false
         /// Connections with the same keys can be resumed.
@@ -96,14 +100,14 @@ package final class SecureSocket: Sendable {
         configuration.minimum = server.minimum
         configuration.maximum = server.maximum
         let context = try TLSContext.server(configuration)
-        try self.init(over: socket, .whole) {
+        try self.init(over: socket, .whole, hangsUp: server.hangsUp) {
             try TLSSession.server(
                 context,
                 identity: server.identity,
                 scope: [],
                 protocols: server.protocols,
                 refusesOtherProtocols: server.refusesOtherProtocols,
-                check: server.asksForCertificate ? { _ in .accepted } : nil
+                check: server.asksForCertificate ? { _ in server.verdict } : nil
             )
         }
     }
@@ -111,6 +115,7 @@ package final class SecureSocket: Sendable {
     private init(
         over socket: PlainSocket,
         _ flight: Client.Flight,
+        hangsUp: Bool = false,
         _ session: @escaping @Sendable () throws -> TLSSession
     ) throws {
         let listener = try PlainListener()
@@ -120,7 +125,7 @@ package final class SecureSocket: Sendable {
         far.sendsAtOnce()
         let wire = PlainSocket(owning: socket.surrender())
         wire.follow(likewise: socket)
-        shuttle = SecureShuttle(wire: wire, plain: far)
+        shuttle = SecureShuttle(wire: wire, plain: far, hangsUp: hangsUp)
         facts = try shuttle.start(flight, session)
         plain.follow(shuttle.progress)
     }

@@ -1,5 +1,6 @@
 // TLS with origins: how connections are used again, resumed and asked for, and by which requests.
 import LupinCore
+import LupinTLS
 import LupinTestKit
 import Testing
 
@@ -114,6 +115,41 @@ struct UpstreamTLSTests {
                 #expect(try proxy.client().get(url).status == 204)
                 let shown = try #require(try origin.connection().security).facts.certificates
                 #expect(shown.count == (host == "other.test" ? 0 : 1))
+            }
+        }
+    }
+
+    @Test(arguments: ["http/1.1", "h2"])
+    func `the alert that refuses a client certificate is told even where the request breaks`(
+        version: String
+    ) async throws {
+        let files = try TestAuthority.identityFiles("client.test")
+        let keys = "retry: none, client_cert: {cert: DIR/my.pem, key: DIR/my.key}"
+        try await ProxyFixture.run(
+            "rules: [{match: {host: origin.test}, \(keys)}]",
+            files: ["my.pem": files.pem, "my.key": files.key],
+            resolve: ProxyFixture.here
+        ) { proxy in
+            var server = try proxy.authority.server("origin.test")
+            server.protocols = [version]
+            server.asksForCertificate = true
+            server.verdict = .refused(.unknownAuthority)
+            server.hangsUp = true
+            let refusing = server
+            // The alert comes before the request has left, while it leaves, or behind it.
+            for _ in 0..<12 {
+                let origin = try PlayedOrigin()
+                let client = try proxy.client()
+                try client.send("GET", "https://\(origin.authority("origin.test"))/")
+                let far = try origin.accept()
+                let failure = #expect(throws: TLSFailure.self) { try far.secure(refusing) }
+                #expect(failure?.kind == .certificateRefused(.unknownAuthority))
+                let response = try client.response()
+                #expect(response.status == 502)
+                let status = response["Proxy-Status"] ?? ""
+                #expect(status.contains("error=tls_alert_received"), "\(status)")
+                #expect(status.contains("unknown_ca"), "\(status)")
+                #expect(response.bodyText.contains("refused the client certificate"))
             }
         }
     }

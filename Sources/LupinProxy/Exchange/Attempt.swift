@@ -118,8 +118,11 @@ final class Attempt {
         do throws(LupinError) {
             try startUpload(to: upstream)
         } catch {
-            // The origin may have answered before it closed: what was received is read first.
-            guard let response = try? receive(from: upstream) else { throw error }
+            // The origin may have answered before it closed: what was received is read first. An
+            // alert of TLS in it says why; on a kept connection a new one shows that better.
+            guard let response = try? receive(from: upstream) else {
+                throw (upstream.isReused ? nil : upstream.secured?.error(at: hop)) ?? error
+            }
             earlyResponse = response
         }
         exchange.note(.sent(upstream))

@@ -181,24 +181,9 @@ package final class UpstreamHTTP1: Upstream {
         } catch {
             // Before the end of a head it makes no difference how the connection was closed.
             if error == .unannouncedEnd { return .end }
-            // In TLS 1.3 an origin reports a missing client certificate only after the handshake.
-            if let failure = secured?.filter.failure { throw after(failure) }
+            if let alert = secured?.error(at: hop) { throw alert }
             throw Side.upstream.readFailure(error)
         }
-    }
-
-    private func after(_ failure: TLSFailure) -> LupinError {
-        var identity: ClientIdentity?
-        if case .secure(_, let security, _) = hop {
-            identity = security.clientIdentity(at: SystemCall.wallMicroseconds() / 1_000_000)
-        }
-        return LupinError(
-            failure,
-            host: hop.text,
-            hasShownCertificate: true,
-            identity: identity,
-            ciphers: .standard
-        )
     }
 
     private func take() -> ParsedResponse {

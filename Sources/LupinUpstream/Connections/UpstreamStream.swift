@@ -57,6 +57,7 @@ package final class UpstreamStream: Upstream {
 
     private func take(_ opened: HTTP2Stream?) throws(LupinError) -> HTTP2Stream {
         guard let opened else {
+            if let alert { throw alert }
             throw LupinError(
                 .connectionLimitReached,
                 host: connection.hop.text,
@@ -79,7 +80,9 @@ package final class UpstreamStream: Upstream {
             if !response.isInterim { stream.begin(receiving: response.framing) }
             return webSocketKey == nil ? response : switched(response)
         }
-        if let error = stream.error { throw error.at(connection.hop.text) }
+        if let error = stream.error {
+            throw (error.retry == .reset ? alert : nil) ?? error.at(connection.hop.text)
+        }
         if stream.hasPeerEnded {
             throw LupinError(
                 .httpResponseIncomplete,
@@ -88,6 +91,11 @@ package final class UpstreamStream: Upstream {
             )
         }
         return nil
+    }
+
+    /// Why TLS ended a new connection; in place of a kept one, another connection shows that better.
+    private var alert: LupinError? {
+        isReused ? nil : connection.secured.error(at: connection.hop)
     }
 
     /// Turns the 2xx with which a WebSocket begins into HTTP/1.1's 101.

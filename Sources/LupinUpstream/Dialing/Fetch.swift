@@ -187,6 +187,8 @@ extension OriginConnector {
         return options
     }
 
+    /// Sends the body; returns early where the peer takes no more of it: what it has sent before
+    /// it closed says why, a response or an alert of TLS, and is read next.
     private func send(
         _ body: [UInt8],
         on link: UpstreamHTTP1,
@@ -195,10 +197,13 @@ extension OriginConnector {
         var sent = 0
         while sent < body.count {
             let rest = body.span.extracting(sent..<body.count)
-            sent += try link.requestBody.push(rest, isLast: true)
+            guard let taken = try? link.requestBody.push(rest, isLast: true) else { return }
+            sent += taken
             if sent < body.count { try await wait(until: deadline, for: nil) }
         }
-        while try !link.requestBody.flush() { try await wait(until: deadline, for: nil) }
+        while let isFlushed = try? link.requestBody.flush(), !isFlushed {
+            try await wait(until: deadline, for: nil)
+        }
     }
 
     private func finalHead(

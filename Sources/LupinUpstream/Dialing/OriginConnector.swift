@@ -286,8 +286,9 @@ package struct OriginConnector {
         mayAnswer: Bool,
         _ notes: ConnectionNotes
     ) async throws(LupinError) {
+        var secured: SecuredConnection?
         if let security = parent.security {
-            _ = try await shakeHands(
+            secured = try await shakeHands(
                 channel,
                 security,
                 with: parent.proxy.host,
@@ -297,12 +298,19 @@ package struct OriginConnector {
             )
         }
         guard case .secure(let origin, _, _) = hop else { return }
-        try await openTunnel(channel, to: origin, through: parent, mayAnswer: mayAnswer)
+        try await openTunnel(
+            channel,
+            secured,
+            to: origin,
+            through: parent,
+            mayAnswer: mayAnswer
+        )
     }
 
     /// Opens a tunnel to the origin through a parent proxy, by CONNECT.
     private func openTunnel(
         _ channel: Channel,
+        _ secured: SecuredConnection?,
         to origin: Origin,
         through parent: ParentHop,
         mayAnswer: Bool
@@ -311,7 +319,7 @@ package struct OriginConnector {
             policy.limits,
             isStrict: policy.settings.isStrict
         )
-        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: limits)
+        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: limits, secured: secured)
         var head = RequestHead()
         head.method = .connect
         var options = RequestOptions(
@@ -328,7 +336,8 @@ package struct OriginConnector {
             ) ?? parent.login
         options.via = via
         link.begin(head, options)
-        _ = try link.requestBody.flush()
+        // Where it fails, what the parent has sent before it closed says why, and is read next.
+        _ = try? link.requestBody.flush()
         let deadline = min(slot.loop.deadline(in: timeouts.connect), deadline)
         var interims = 0
         while true {
@@ -367,7 +376,7 @@ package struct OriginConnector {
             )
             if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
             if slot.loop.now >= deadline { throw .noTunnelInTime(to: origin) }
-            _ = try link.requestBody.flush()
+            _ = try? link.requestBody.flush()
         }
     }
 }

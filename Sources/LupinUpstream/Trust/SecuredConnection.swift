@@ -1,5 +1,6 @@
 // The state of an established TLS connection with an origin.
 package import LupinCore
+import LupinIO
 import LupinTLS
 
 /// TLS with an origin or a parent proxy; lives as long as its connection.
@@ -15,6 +16,23 @@ package final class SecuredConnection {
         self.filter = filter
         self.trust = trust
         self.judgedAt = judgedAt
+    }
+
+    /// Why TLS with `hop` has failed behind the handshake, where it has: in TLS 1.3 an origin
+    /// refuses or misses a client certificate only then.
+    func error(at hop: NextHop) -> LupinError? {
+        guard let failure = filter.failure else { return nil }
+        var identity: ClientIdentity?
+        if case .secure(_, let security, _) = hop {
+            identity = security.clientIdentity(at: SystemCall.wallMicroseconds() / 1_000_000)
+        }
+        return LupinError(
+            failure,
+            host: hop.text,
+            hasShownCertificate: true,
+            identity: identity,
+            ciphers: .standard
+        )
     }
 
     /// A ticket for resumption; nil when no new one came since the last call.
