@@ -124,7 +124,7 @@ package struct OAuth2Exchange: Sendable {
         let answer = body.count > OAuth2Exchange.bodyBytesMax ? nil : JSONValue(parsing: body.span)
         let error = answer?["error"]?.string
         // Some servers report errors with status 200.
-        guard status == 200 || status == 201, error == nil else {
+        guard status / 100 == 2, error == nil else {
             let code = error.flatMap(OAuth2Exchange.code)
             throw TokenFailure(
                 .refused(host: host, status: status, error: code),
@@ -189,7 +189,7 @@ package struct OAuth2Exchange: Sendable {
     private static func isBearer(_ type: JSONValue?) -> Bool {
         switch type {
         case nil, .null: true
-        case .string(let name): name.isEmpty || name.lowercased() == "bearer"
+        case .string(let name): ["", "bearer"].contains(name.trimmedOfBlanks.lowercased())
         case .object, .list, .number, .bool: false
         }
     }

@@ -160,10 +160,23 @@ struct OAuth2ExchangeTests {
 
     // MARK: Answers
 
-    @Test(arguments: ["null", #""""#, #""bearer""#, #""BEARER""#])
-    func `an empty type is Bearer, and 201 is an answer`(type: String) throws {
-        let answer = try response(#"{"access_token":"abc","token_type":\#(type)}"#, status: 201)
-        #expect(answer.accessToken == "abc")
+    @Test(arguments: ["null", #""""#, #"" ""#, #""bearer""#, #""BEARER""#, #"" Bearer\t""#])
+    func `an empty type is Bearer, blanks around it are none, and any 2xx is an answer`(
+        type: String
+    ) throws {
+        let body = #"{"access_token":"abc","token_type":\#(type)}"#
+        for status: UInt16 in [200, 201, 202, 203, 299] {
+            #expect(try response(body, status: status).accessToken == "abc")
+        }
+        for status: UInt16 in [199, 300, 400] { _ = try failure(body, status: status) }
+    }
+
+    @Test func `a 2xx without a token is no refusal`() throws {
+        let kind = try failure("", status: 204).kind
+        #expect(kind == .malformed(host: "id.example:8443", status: 204, reason: "is empty"))
+        let pending = try failure(#"{"error":"authorization_pending"}"#, status: 202).kind
+        let error = "authorization_pending"
+        #expect(pending == .refused(host: "id.example:8443", status: 202, error: error))
     }
 
     @Test func `another type is taken where the file says how it is sent`() throws {
@@ -291,7 +304,7 @@ struct OAuth2ExchangeTests {
         arguments: [
             (400, "{\"error\": \"invalid_grant\"}", "invalid_grant"),
             (200, "{\"error\": \"invalid_grant\"}", "invalid_grant"),
-            (401, "no JSON", nil), (500, "", nil), (302, "", nil), (204, "", nil),
+            (401, "no JSON", nil), (500, "", nil), (302, "", nil),
             (400, "{\"error\": \"a\\\"b\"}", nil), (400, "{\"error\": \"a\\nb\"}", nil),
             (400, "{\"error\": \"\"}", nil), (400, "{\"error\": {\"code\": 1}}", nil),
             (400, "{\"error\": \"\(String(repeating: "a", count: 65))\"}", nil),
