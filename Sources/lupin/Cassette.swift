@@ -68,7 +68,7 @@ final class Cassette: Sendable {
             let withoutContent = deck.withoutContent
             if withoutContent > 0 {
                 let what = withoutContent == 1 ? "1 answer is" : "\(withoutContent) answers are"
-                StandardError.print("lupin: \(what) without content on the tape \(path)")
+                StandardError.print("lupin: \(what) without readable content on the tape \(path)")
             }
             return code
         }

@@ -23,6 +23,8 @@ package struct ArchivedExchange: Sendable, Equatable {
         package var isPartial = false
         /// There was content, and the archive has nothing of it.
         package var isMissing = false
+        /// What the archive has of it is no base64, as it says.
+        package fileprivate(set) var isUnreadable = false
         /// It is a text that could not be written in the character set that its type names.
         package fileprivate(set) var isInUTF8 = false
 
@@ -85,8 +87,13 @@ package struct ArchivedExchange: Sendable, Equatable {
         if !(100...999).contains(status) { status = 0 }
         responseFields = Self.fields(response["headers"])
         let content = response["content"] ?? .null
-        let type = Self.type(of: responseFields)
+        var type = Self.type(of: responseFields)
+        let told = type == nil ? Self.mediaType(content["mimeType"]) : nil
+        type = type ?? told
         responseBody = Self.content(content, encoding: "encoding", type: type)
+        if let told, !responseBody.content.isEmpty {
+            responseFields.append(Field(name: "Content-Type", value: told))
+        }
         guard responseBody.isInUTF8, let type else { return }
         for i in responseFields.indices where responseFields[i].isContentType {
             responseFields[i].value = ArchivedText.inUTF8(type)
@@ -158,6 +165,14 @@ package struct ArchivedExchange: Sendable, Equatable {
         fields.first(where: \.isContentType)?.value
     }
 
+    /// A media type that stands in no field; other programs write `x-unknown` for none.
+    private static func mediaType(_ json: JSONValue?) -> String? {
+        guard let type = json?.string, type.contains("/"),
+            type.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        else { return nil }
+        return type
+    }
+
     /// The content of `postData`, or of a response's `content`; `type` is the Content-Type.
     private static func content(_ json: JSONValue, encoding key: String, type: String?) -> Body {
         let isCut = json["_truncated"].map { $0 != .string("") && $0 != .bool(false) } ?? false
@@ -177,8 +192,12 @@ package struct ArchivedExchange: Sendable, Equatable {
             body.isInUTF8 = bytes == nil
             return body
         }
-        guard let bytes = Base64Text.decode(Array(text.utf8)) else {
-            return Body([], isPartial: true, isMissing: true)
+        // Some programs break its lines (RFC 2045 §6.8).
+        let digits = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        guard let bytes = Base64Text.decode(digits) else {
+            var body = Body([], isPartial: true, isMissing: true)
+            body.isUnreadable = true
+            return body
         }
         return Body(bytes, isPartial: isCut)
     }

@@ -24,9 +24,13 @@ extension Exchange {
         let isBodiless = ResponseParser.hasNoBody(status: exchange.status, method: request.method)
         if exchange.responseBody.isMissing, !isBodiless {
             deck.noteWithoutContent()
+            let what =
+                exchange.responseBody.isUnreadable
+                ? "has the content of this response as base64, and its base64 can't be read"
+                : "has this response without its content"
             let reason =
-                "The tape has this response without its content. Save the archive with content, or "
-                + "record it by lupin exec --record."
+                "The tape \(what). Save the archive with content, or record it by "
+                + "lupin exec --record."
             return try await refuse(reason, page: reason + "\n")
         }
         var head = ResponseHead(status: exchange.status)

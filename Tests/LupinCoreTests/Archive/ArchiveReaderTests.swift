@@ -70,6 +70,55 @@ struct ArchiveReaderTests {
         #expect(exchange.responseBody.isMissing == isMissing)
     }
 
+    @Test(
+        arguments: [
+            (#"/wAB"#, [0xFF, 0, 1]), (#"/w\r\n AB\n"#, [0xFF, 0, 1]), (#" 6Q =\t="#, [0xE9]),
+            ("/wA", nil), ("/w!B", nil), ("/w-B", nil), ("====", nil),
+        ] as [(String, [UInt8]?)]
+    )
+    func `base64 may have line breaks, and what is none is told apart`(
+        text: String,
+        bytes: [UInt8]?
+    ) throws {
+        let content = #"{"size":3,"text":"\#(text)","encoding":"base64"}"#
+        let data = #"{"text":"\#(text)","_encoding":"base64"}"#
+        let entry =
+            #"{"request":{"method":"POST","url":"http://a/","postData":\#(data)},"#
+            + #""response":{"status":200,"content":\#(content)}}"#
+        let exchange = try #require(try read(entry: entry))
+        for body in [exchange.requestBody, exchange.responseBody] {
+            #expect(body.content == bytes ?? [])
+            #expect(body.isUnreadable == (bytes == nil))
+            #expect(body.isMissing == (bytes == nil))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#"{"text":"a","mimeType":"text/css"}"#, "", "text/css"),
+            (#"{"text":"\u00e9","mimeType":"text/css; charset=koi8-r"}"#, "", utf8CSS),
+            (#"{"text":"a","mimeType":"text/css"}"#, "text/html", "text/html"),
+            (#"{"text":"a","mimeType":"x-unknown"}"#, "", nil),
+            (#"{"text":"a","mimeType":""}"#, "", nil),
+            (#"{"text":"a","mimeType":"a/b\r\nX: y"}"#, "", nil),
+            (#"{"text":"","mimeType":"text/css"}"#, "", nil), (#"{"text":"a"}"#, "", nil),
+        ] as [(String, String, String?)]
+    )
+    func `a type that stands in no field becomes one`(
+        content: String,
+        field: String,
+        type: String?
+    ) throws {
+        let headers = field.isEmpty ? "[]" : #"[{"name":"content-type","value":"\#(field)"}]"#
+        let entry =
+            #"{"request":{"method":"GET","url":"http://a/"},"response":{"status":200,"#
+            + #""headers":\#(headers),"content":\#(content)}}"#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.responseFields.map(\.value) == [type].compactMap(\.self))
+    }
+
+    private static let utf8CSS = "text/css; charset=utf-8"
+
     private static let texts: [(type: String, text: String, bytes: [UInt8], typeAfter: String?)] = [
         ("text/plain; charset=ISO-8859-1", "süß", [0x73, 0xFC, 0xDF], nil),
         ("text/plain;charset=\"latin1\"", "\u{20AC}\u{85}\u{2026}", [0x80, 0x85, 0x85], nil),

@@ -116,6 +116,28 @@ struct ReplayingTests {
         }
     }
 
+    @Test func `base64 is read with line breaks, and one that is broken is told`() async throws {
+        let deck = try Self.deck(
+            Self.entry(
+                url: "http://a.test/x",
+                content: #"{"text":"b2\r\ns=","encoding":"base64","mimeType":"text/css"}"#
+            ),
+            Self.entry(
+                url: "http://a.test/y",
+                content: #"{"text":"b2s","encoding":"base64"}"#
+            )
+        )
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
+            let client = try proxy.client()
+            let whole = try client.get("http://a.test/x")
+            #expect(whole.bodyText == "ok" && whole["Content-Type"] == "text/css")
+            let broken = try client.get("http://a.test/y")
+            #expect(broken.status == 502)
+            #expect(broken.bodyText.contains("its base64 can't be read"))
+            #expect(!broken.bodyText.contains("without its content"))
+        }
+    }
+
     @Test func `a response without its content is no empty one`() async throws {
         let deck = try Self.deck(
             Self.entry(url: "http://a.test/x", content: #"{"size":7}"#),
