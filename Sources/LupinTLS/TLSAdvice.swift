@@ -18,13 +18,18 @@ extension TLSFailure {
     ///
     /// `hasShownCertificate` is whether the server's certificate had come: then the two sides had a
     /// version and a cipher in common, and the same alert means something else. `identity` is the
-    /// certificate that lupin has for the server, and `ciphers` whether other ciphers may help.
+    /// certificate that lupin has for the server, `ciphers` whether other ciphers may help, and
+    /// `hasSentName` whether the server was asked for a name.
     package func advice(
         hasShownCertificate: Bool,
         identity: ClientIdentity? = nil,
-        ciphers: CipherChoice = .standard
+        ciphers: CipherChoice = .standard,
+        hasSentName: Bool = true
     ) -> String? {
         switch kind {
+        case .alertReceived(.unrecognizedName) where !hasSentName:
+            "The server wants to be asked for a name, and none was sent, since the URL has an "
+                + "address."
         case .alertReceived(let alert): Self.advice(alert, hasShownCertificate, identity, ciphers)
         case .peerRejectedOurCertificate:
             identity.map { "The server refused \($0.sentence)" } ?? Self.certificate

@@ -15,6 +15,7 @@ enum TLSCallbacks {
         unsafe openssl_ctx_set_status_callback(context) { ssl, _ in
             unsafe TLSCallbacks.judgeStaple(ssl)
         }
+        unsafe SSL_CTX_set_cert_cb(context, { ssl, _ in unsafe TLSCallbacks.noteAsked(ssl) }, nil)
     }
 
     static func install(onServer context: OpaquePointer) {
@@ -52,6 +53,12 @@ enum TLSCallbacks {
             let connection = unsafe connection(of: ssl)
         else { return }
         connection.hasRefusedRenegotiation = true
+    }
+
+    /// Notes that the server asks for a certificate; returns 1, since the context has the answer.
+    private static func noteAsked(_ ssl: OpaquePointer?) -> Int32 {
+        unsafe connection(of: ssl)?.wasAskedForCertificate = true
+        return 1
     }
 
     /// Checks the peer's certificates in place of OpenSSL's own verification.

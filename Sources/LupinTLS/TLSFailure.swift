@@ -8,7 +8,7 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Kind: Sendable, Hashable {
         /// The peer ended the connection with an alert.
         case alertReceived(TLSAlert)
-        /// The peer rejected our certificate.
+        /// The peer rejected our certificate; a client was asked for one, and may have had none.
         ///
         /// In TLS 1.3 that can arrive after our handshake is complete, at the first `decrypt`.
         case peerRejectedOurCertificate(TLSAlert)
@@ -49,6 +49,8 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch kind {
+        case .alertReceived(let alert) where alert.rejectsCertificate:
+            "the peer refused the connection (alert \(alert.name))"
         case .alertReceived(let alert): "the peer ended TLS with \(alert.name)"
         case .peerRejectedOurCertificate(let alert):
             "the peer rejected our certificate with \(alert.name)"

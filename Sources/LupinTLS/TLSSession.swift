@@ -37,6 +37,8 @@ package final class TLSSession {
     private var awaitsStaple = false
     /// The server wanted to negotiate anew, and has sent no data since.
     var hasRefusedRenegotiation = false
+    /// The server has asked this client for a certificate, which it need not have got.
+    var wasAskedForCertificate = false
     private var refusal: CertificateRefusal?
     private var failure: TLSFailure?
     private var isComplete = false
@@ -364,6 +366,11 @@ package final class TLSSession {
             failure = TLSFailure(.certificateRefused(refusal), reason: failure.reason)
         } else if hasRefusedRenegotiation {
             failure = TLSFailure(.renegotiation, reason: failure.reason)
+        } else if context.isClient, !wasAskedForCertificate,
+            case .peerRejectedOurCertificate(let alert) = failure.kind
+        {
+            // It saw none: some servers refuse names and clients with such alerts.
+            failure = TLSFailure(.alertReceived(alert), reason: failure.reason)
         }
         self.failure = failure
         return failure

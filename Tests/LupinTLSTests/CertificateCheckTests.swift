@@ -127,6 +127,24 @@ struct CertificateCheckTests {
         #expect(pair.failures[.client]?.kind == .peerRejectedOurCertificate(.unknownAuthority))
     }
 
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `a client that was asked for no certificate does not take an alert as its rejection`(
+        version: TLSVersion
+    ) throws {
+        let options = PairOptions(version)
+        let context = try TLSContext.client(options.client)
+        let session = try TLSSession.client(context, serverName: nil) { _ in .accepted }
+        var output: [UInt8] = []
+        _ = try session.handshake(Span(), output: &output)
+        // Fatal, unknown_ca, in the place of the server's first flight.
+        let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 48]
+        let failure = #expect(throws: TLSFailure.self) {
+            try session.handshake(alert.span, output: &output)
+        }
+        #expect(failure?.kind == .alertReceived(.unknownAuthority))
+        #expect(failure?.description == "the peer refused the connection (alert unknown_ca)")
+    }
+
     @Test func `a server doesn't wait for a verdict on its client`() throws {
         var options = PairOptions(.tls12)
         options.client.identity = try MintedIdentity(host: "client.example").identity

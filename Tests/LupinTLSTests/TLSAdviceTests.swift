@@ -35,6 +35,16 @@ struct TLSAdviceTests {
         }
     }
 
+    @Test func `a name that was not sent is not one that the server does not know`() {
+        let failure = TLSFailure(.alertReceived(.unrecognizedName), reason: "")
+        let advice = failure.advice(hasShownCertificate: false, hasSentName: false)
+        #expect(advice?.contains("none was sent") == true)
+        #expect(advice?.contains("does not know") == false)
+        let other = TLSFailure(.alertReceived(.handshakeFailure), reason: "")
+        let usual = other.advice(hasShownCertificate: false)
+        #expect(other.advice(hasShownCertificate: false, hasSentName: false) == usual)
+    }
+
     @Test(arguments: [
         (CipherChoice.standard, "If it speaks TLS 1.2, a rule with tls: {ciphers:"),
         (.ofRule, "The rule's `ciphers` may lack one"), (.ofTLS13, "which. lupin's groups are"),

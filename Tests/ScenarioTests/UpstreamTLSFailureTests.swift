@@ -51,6 +51,33 @@ struct UpstreamTLSFailureTests {
         }
     }
 
+    @Test(arguments: [42, 46, 48, 49, 113, 112] as [UInt8], ["origin.test", "127.0.0.1"])
+    func `who is asked for no certificate is not told that his was rejected`(
+        alert: UInt8,
+        host: String
+    ) async throws {
+        try await ProxyFixture.run(resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", "https://\(origin.authority(host))/")
+            let far = try origin.accept()
+            _ = try far.stream.bytes(1)
+            try far.send([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, alert])
+            let response = try client.response()
+            #expect(response.status == 502)
+            let said = response.bodyText
+            #expect(!said.contains("certificate with") && !said.contains("client certificate"))
+            if alert != 112 {
+                #expect(said.contains("refused the connection (alert "), "\(said)")
+            } else {
+                let words = host == "127.0.0.1" ? "none was sent" : "does not know the name"
+                #expect(said.contains(words), "\(said)")
+            }
+            let record = try proxy.record()
+            #expect(record["error.type"] == "tls_alert_received")
+        }
+    }
+
     @Test func `an origin that keeps silent in the handshake is a 504`() async throws {
         let clock = VirtualClock()
         try await Inside.run("timeouts: {tls: 5s}\n" + Inside.rule, clock: clock) { inside in

@@ -42,6 +42,9 @@ final class TrustJudge {
     /// The ciphers that the server was offered.
     var ciphers: CipherChoice { security.ciphers }
 
+    /// Whether the server was asked for a name.
+    var hasSentName: Bool { host.address == nil }
+
     /// The verdict for the record.
     var record: TrustRecord {
         TrustRecord(policy: security.trust.name, verdict: verdict, leaf: presented.first)
@@ -163,7 +166,8 @@ extension OriginConnector {
                     host: host.text,
                     hasShownCertificate: hasShown,
                     identity: judge.clientIdentity,
-                    ciphers: judge.ciphers
+                    ciphers: judge.ciphers,
+                    hasSentName: judge.hasSentName
                 )
             }
         }
@@ -174,18 +178,20 @@ extension LupinError {
     /// The error for a TLS failure with an upstream.
     ///
     /// `hasShownCertificate` is whether the upstream's certificate had come, `identity` what lupin
-    /// has for it, and `ciphers` what was offered.
+    /// has for it, `ciphers` what was offered, and `hasSentName` whether a name was asked for.
     package init(
         _ failure: TLSFailure,
         host: String,
         hasShownCertificate: Bool,
         identity: ClientIdentity?,
-        ciphers: CipherChoice
+        ciphers: CipherChoice,
+        hasSentName: Bool = true
     ) {
         let advice = failure.advice(
             hasShownCertificate: hasShownCertificate,
             identity: identity,
-            ciphers: ciphers
+            ciphers: ciphers,
+            hasSentName: hasSentName
         )
         let detail = "\(failure)." + (advice.map { " \($0)" } ?? "")
         switch failure.kind {
@@ -193,9 +199,11 @@ extension LupinError {
             self.init(.tlsAlertReceived, host: host, detail: detail)
         default: self.init(.tlsProtocolError, host: host, detail: detail)
         }
-        guard let identity,
-            advice != failure.advice(hasShownCertificate: hasShownCertificate)
-        else { return }
+        let usual = failure.advice(
+            hasShownCertificate: hasShownCertificate,
+            hasSentName: hasSentName
+        )
+        guard let identity, advice != usual else { return }
         ownersDetail = "Its file is \(identity.file)."
     }
 }
