@@ -254,10 +254,24 @@ extension ValidationPolicy.JSONDemand {
             default: false
             }
         }
-        let expected = values.map(\.sentence).joined(separator: " or ")
         if found == .missing { return "\(place) is missing" }
+        guard values.count == 1 else {
+            return "\(place) is \(found.kindText), and none of the expected values: "
+                + Self.list(values)
+        }
+        let expected = values[0].sentence
         if isSameKind { return "\(place) is \(found.kindText) other than \(expected)" }
         return "\(place) is \(found.kindText), and \(expected) is expected"
+    }
+
+    /// Several values in words, such as `true or a text of the rule`.
+    private static func list(_ values: [JSONScalar]) -> String {
+        let texts = values.count { if case .string = $0 { true } else { false } }
+        var words = values.filter { if case .string = $0 { false } else { true } }
+            .map(\.sentence)
+        if texts == 1 { words.append("the text of the rule") }
+        if texts > 1 { words.append("one of the \(texts) texts of the rule") }
+        return words.joined(separator: " or ")
     }
 }
 

@@ -139,7 +139,7 @@ package struct OAuth2Exchange: Sendable {
             throw malformed(status, OAuth2Exchange.reason(against: body))
         }
         guard let token = answer["access_token"]?.string else {
-            throw malformed(status, "has no access_token")
+            throw malformed(status, OAuth2Exchange.noToken)
         }
         guard OAuth2Exchange.isToken(token) else {
             throw malformed(status, "has an access_token that cannot be sent")
@@ -163,6 +163,9 @@ package struct OAuth2Exchange: Sendable {
         }
         return body.isEmpty ? "is empty" : "is not a JSON object"
     }
+
+    private static let noToken =
+        "has no access_token; check `url`, `grant` and `params` of its `oauth2` settings"
 
     private static func reason(against type: JSONValue?) -> String {
         let name = type?.string.flatMap(code)

@@ -77,7 +77,10 @@ final class AdminServer {
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) { await local.value.acceptLocal() }
         } catch {
-            logger.warning("no admin socket at \(path): \(error.message)")
+            let remedy =
+                error == .inUse
+                ? "; `admin: {socket: …}` in the rules file names another place" : ""
+            logger.warning("no admin socket at \(path): \(error.message)\(remedy)")
         }
     }
 

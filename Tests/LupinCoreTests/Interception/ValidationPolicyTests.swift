@@ -278,10 +278,12 @@ struct ValidationPolicyTests {
         policy.json[0].values.append(.string("true"))
         #expect(judge(policy, #"{"a":true}"#) == nil)
         #expect(judge(policy, #"{"a":"true"}"#) == nil)
-        let sentence = "/a is a number, and true or the expected text is expected"
-        #expect(judge(policy, #"{"a":1}"#)?.sentence == sentence)
-        let other = "/a is a string other than true or the expected text"
-        #expect(judge(policy, #"{"a":"yes"}"#)?.sentence == other)
+        let expected = ", and none of the expected values: true or the text of the rule"
+        #expect(judge(policy, #"{"a":1}"#)?.sentence == "/a is a number\(expected)")
+        #expect(judge(policy, #"{"a":"yes"}"#)?.sentence == "/a is a string\(expected)")
+        try policy.json[0].values += [.string("yes"), number("1"), .null]
+        let several = "true or 1 or null or one of the 2 texts of the rule"
+        #expect(judge(policy, #"{"a":"no"}"#)?.sentence.hasSuffix(several) == true)
     }
 
     @Test(

@@ -263,12 +263,15 @@ struct OAuth2ExchangeTests {
         }
     }
 
+    private static let noToken =
+        "has no access_token; check `url`, `grant` and `params` of its `oauth2` settings"
+
     @Test(
         arguments: [
             ("", "is empty"), ("[]", "is not a JSON object"), ("<html>", page),
             ("\r\n <?xml version=\"1.0\"?>", page), ("page", "is not a JSON object"),
             ("\"a\"", "is not a JSON object"), ("{\"access_token\": \"a\"", "is not a JSON object"),
-            ("{}", "has no access_token"), ("{\"access_token\": 5}", "has no access_token"),
+            ("{}", noToken), ("{\"access_token\": 5}", noToken),
             ("{\"access_token\": \"\"}", "has an access_token that cannot be sent"),
             ("{\"access_token\": \"a\\r\\nb\"}", "has an access_token that cannot be sent"),
             ("{\"access_token\": \"a b\"}", "has an access_token that cannot be sent"),
