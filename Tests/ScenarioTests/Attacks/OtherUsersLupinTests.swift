@@ -139,7 +139,10 @@ struct OtherUsersLupinTests {
         let output = Pipe()
         process.standardOutput = output
         try process.run()
-        defer { process.terminate() }
+        defer {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
         #expect(try output.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8))
         let own = """
             access: {credentials: [nobody]}
