@@ -181,8 +181,8 @@ enum CheckReport {
     private static func refused(_ index: Int, _ rules: RuleSet, _ verb: String) -> String? {
         guard let refusing = rules.refusingConnect(before: index) else { return nil }
         return "  \(rules.rules[index].reference) never \(verb) https: "
-            + "\(rules.rules[refusing].reference) refuses the CONNECT first; with intercept: true it "
-            + "refuses the requests inside instead"
+            + "\(rules.rules[refusing].reference) refuses the CONNECT first; with intercept: true "
+            + "it refuses the requests inside instead"
     }
 
     /// Whether rules deny addresses that only the parent proxy will resolve.

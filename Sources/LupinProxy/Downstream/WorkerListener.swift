@@ -3,7 +3,7 @@ import LupinIO
 
 /// Where one worker accepts the connections of one listener; confined to its loop.
 ///
-/// Connections keep their listener and query it, so that each request meets the current requirements.
+/// Connections keep their listener and query it, so each request meets the current requirements.
 final class WorkerListener {
     let socket: ListeningSocket
     let inner: Listener

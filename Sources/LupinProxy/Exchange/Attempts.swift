@@ -139,11 +139,7 @@ extension Exchange {
                 if hasMoved {
                     completeLocation(of: obtained.response, from: next.target.origin)
                 }
-                // The rest of a masked body can't be found by its length, and that of a login's
-                // response is only on its connection.
-                if plan?.resumes == true, plan?.scrubs != true, !isByLogin(attempt) {
-                    obtained.resumable = resumable(obtained, attempt, to: next.target)
-                }
+                obtained.resumable = resumable(obtained, attempt, to: next.target)
                 return obtained
             case .again(let cause, let decision, let reason, let delay):
                 attempt.close(
@@ -322,7 +318,7 @@ extension Exchange {
     }
 
     /// Whether the response came by a login to its connection.
-    private func isByLogin(_ attempt: Attempt) -> Bool {
+    func isByLogin(_ attempt: Attempt) -> Bool {
         upstream?.isForOneClient == true || attempt.hop.isByLogin
     }
 

@@ -27,6 +27,9 @@ extension Exchange {
         _ attempt: Attempt,
         to target: KnownTarget
     ) -> Resumable? {
+        // The rest of a masked body can't be found by its length, and that of a login's response is
+        // on its connection alone.
+        guard plan?.resumes == true, plan?.scrubs != true, !isByLogin(attempt) else { return nil }
         let response = obtained.response
         guard request.method == .get, response.status < 300, framing.isEmpty,
             response.flaws.isEmpty

@@ -93,7 +93,7 @@ package final class UpstreamStream: Upstream {
         return nil
     }
 
-    /// Why TLS ended a new connection; in place of a kept one, another connection shows that better.
+    /// Why TLS ended a new connection; in place of a kept one, another one shows that better.
     private var alert: LupinError? {
         isReused ? nil : connection.secured.error(at: connection.hop)
     }

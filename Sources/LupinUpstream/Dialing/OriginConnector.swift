@@ -315,10 +315,7 @@ package struct OriginConnector {
         through parent: ParentHop,
         mayAnswer: Bool
     ) async throws(LupinError) {
-        let limits = HTTP1Limits(
-            policy.limits,
-            isStrict: policy.settings.isStrict
-        )
+        let limits = HTTP1Limits(policy.limits, isStrict: policy.settings.isStrict)
         let link = UpstreamHTTP1(channel, to: .parent(parent), limits: limits, secured: secured)
         var head = RequestHead()
         head.method = .connect
