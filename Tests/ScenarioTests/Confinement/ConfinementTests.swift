@@ -239,19 +239,23 @@ struct ConfinementTests {
             "AWS_CONFIG_FILE": "given/config", "XDG_DATA_HOME": ".local/share",
         ].mapValues { "\(home.path)/\($0)" }
         let names = (secrets + plain).joined(separator: " ")
-        let result = try Lupin.run(
-            ["exec", "--confine", "--log", "/dev/null", "--show", "\(home.path)/given", "--"] + [
-                "sh", "-c", "cd ~; for f in \(names); do [ -s $f ] && echo $f; done; cat work/file",
-            ],
-            environment: variables.merging([
-                "HOME": home.path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": home.path,
-                "KUBECONFIG": "\(home.path)/kube/one:\(home.path)/kube/two",
-            ]) { $1 },
-            in: "\(home.path)/work"
+        let environment = variables.merging([
+            "HOME": home.path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": home.path,
+            "KUBECONFIG": "\(home.path)/kube/one:\(home.path)/kube/two",
+        ]) { $1 }
+        let options = ["exec", "--confine", "--log", "/dev/null", "--show", "\(home.path)/given"]
+        let command = [
+            "--", "sh", "-c",
+            "cd ~; for f in \(names); do [ -s $f ] && echo $f; done; cat work/file",
+        ]
+        let (result, told) = try (
+            Lupin.run(options + command, environment: environment, in: "\(home.path)/work"),
+            Lupin.run(options + ["--explain"], environment: environment, in: "\(home.path)/work")
         )
         let expected = plain.map { $0 + "\n" }.joined() + "[hub]\napikey = PLANTED\n"
         #expect(result.output == expected, "\(result.errors)")
-        #expect(result.errors.contains("gitglobal line 2 (hub.apikey) may hold a credential"))
+        let remark = "gitglobal line 2 (hub.apikey) may hold a credential"
+        #expect(told.output.contains(remark), "\(told)")
     }
 
     @Test func `in a home that is shared nothing takes the place of lupin's own folders`() throws {
