@@ -26,7 +26,9 @@ private enum OtherUsers {
     .enabled(
         if: OtherUsers.arePossible,
         "only root has programs run as another user, in a place that this one reaches"
-    )
+    ),
+    // Each user has one network: an impostor of one test would answer in another.
+    .serialized
 )
 struct OtherUsersLupinTests {
     /// The number of `nobody`, in every distribution, and one that nobody has.
