@@ -13,7 +13,6 @@ final class BoundSockets: Sendable {
         let inode: UInt32
     }
 
-    private static let answerBytesMax = 64 << 10
     /// Of a table of mounts.
     private static let tableBytesMax = 4 << 20
     /// A socket that is closed during the answer may hide another one.
@@ -82,50 +81,20 @@ final class BoundSockets: Sendable {
 
     // MARK: The kernel's answer
 
-    private static let question: [UInt8] = {
-        let (allStates, any) = (UInt32.max, UInt32(0))
-        // UDIAG_SHOW_VFS: with the file of each; the cookie stays empty.
-        let fixed = [UInt8(AF_UNIX), 0, 0, 0] + [allStates, any, 2, any, any].flatMap(native)
-        var message = NetlinkMessages()
-        // NLM_F_REQUEST | NLM_F_DUMP
-        message.append(LINUX_DIAGNOSIS_SOCKET, 0x301, fixed)
-        return message.bytes
-    }()
-
-    private static func native(_ number: UInt32) -> [UInt8] { NetlinkMessages.native(number) }
-
     /// Whether a socket is bound to a file; and whether the answer was made at one moment.
     private static func ask(_ raw: Int32, for place: Place) -> (isThere: Bool, isCertain: Bool) {
-        // Safety: the bytes outlive the call, which reads them.
-        let sent = SystemCall.value { unsafe send(raw, question, question.count, 0) }
-        guard sent == question.count else { return (false, true) }
-        var block = [UInt8](repeating: 0, count: answerBytesMax)
-        var (isThere, parts) = (false, 0)
-        while true {
-            // Safety: as many bytes are filled at most as the block has.
-            let count = SystemCall.value { unsafe recv(raw, &block, answerBytesMax, 0) }
-            guard count > 0 else { return (isThere, parts <= 1) }
-            parts += 1
-            var rest = block[..<count]
-            while let message = NetlinkPiece(message: &rest) {
-                switch message.type {
-                case LINUX_DIAGNOSIS_SOCKET:
-                    if Self.place(in: message) == place { isThere = true }
-                // The end of the list, or an error.
-                default: return (isThere, parts <= 1)
-                }
-            }
+        var isThere = false
+        let isCertain = UnixDiagnosis.forEach(
+            raw,
+            in: UnixDiagnosis.anyState,
+            telling: .file
+        ) { attributes in
+            // The inode and the device.
+            let file = UnixDiagnosis.attribute(UnixDiagnosis.file, in: attributes)
+            guard let file, file.content.count >= 8 else { return }
+            let found = Place(device: file.number(at: 4), inode: file.number(at: 0))
+            if found == place { isThere = true }
         }
-    }
-
-    /// The file of a socket.
-    private static func place(in message: NetlinkPiece) -> Place? {
-        // Behind 16 bytes about the socket; UNIX_DIAG_VFS has the inode and the device.
-        var rest = message.content.dropFirst(16)
-        while let attribute = NetlinkPiece(attribute: &rest) {
-            guard attribute.type == 1, attribute.content.count >= 8 else { continue }
-            return Place(device: attribute.number(at: 4), inode: attribute.number(at: 0))
-        }
-        return nil
+        return (isThere, isCertain ?? true)
     }
 }

@@ -270,33 +270,6 @@ package enum LocalSocket {
         try Channel(owning: open(name, isAbstract: true), on: loop)
     }
 
-    /// The names without a file that begin so in this network; nil where there are more, or the
-    /// table can't be read whole.
-    package static func names(withPrefix prefix: String, countMax: Int) -> Set<String>? {
-        let table = ProcessFiles.content(of: "/proc/net/unix", bytesMax: tableBytesMax)
-        guard let table, table.count < tableBytesMax else { return nil }
-        return names(withPrefix: prefix, countMax: countMax, in: table)
-    }
-
-    /// The same of a table; each connection to a name has a line with it, too.
-    package static func names(
-        withPrefix prefix: String,
-        countMax: Int,
-        in table: [UInt8]
-    ) -> Set<String>? {
-        // Seven columns, and the path of those that have one; "@" stands for the NUL of a name.
-        var names: Set<String> = []
-        for line in table.split(separator: 0x0A) {
-            guard let at = line.lastIndex(of: 0x40) else { continue }
-            let name = String(decoding: line[(at + 1)...], as: UTF8.self)
-            if name.hasPrefix(prefix) { names.insert(name) }
-            if names.count > countMax { return nil }
-        }
-        return names
-    }
-
-    private static let tableBytesMax = 16 << 20
-
     /// The same without a loop: a connected socket that does not block.
     /// - Throws: The kernel's error.
     package static func open(

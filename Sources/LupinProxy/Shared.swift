@@ -97,6 +97,7 @@ final class Shared: Sendable {
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins in
     /// a row are not taken for a loop.
     var pseudonym: String { via.pseudonym }
+    let networkNames: NetworkNames
     /// That name as a member of Via.
     let via: ViaMembers
     private struct Current {
@@ -161,8 +162,10 @@ final class Shared: Sendable {
         via = ViaMembers(
             pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
         )
+        networkNames = NetworkNames(of: via.pseudonym, in: siblingFolders)
         marks = ListenerMarks(
             of: via.pseudonym,
+            networkNames,
             in: siblingFolders,
             isFolderNear: isSiblingFolderNear,
             logger

@@ -36,12 +36,20 @@ final class ListenerMarks: Sendable {
 
     private let state = Mutex(State())
     private let pseudonym: String
+    private let names: NetworkNames
     private let folders: [String]
     /// Whether a loop may read the folders itself.
     private let isFolderNear: Bool
     private let logger: Logger
 
-    init(of pseudonym: String, in folders: [String], isFolderNear: Bool, _ logger: Logger) {
+    init(
+        of pseudonym: String,
+        _ names: NetworkNames,
+        in folders: [String],
+        isFolderNear: Bool,
+        _ logger: Logger
+    ) {
+        self.names = names
         self.logger = logger
         self.pseudonym = pseudonym
         self.folders = folders
@@ -110,6 +118,9 @@ final class ListenerMarks: Sendable {
 
     // MARK: Asking
 
+    /// Whether a listener is one of this process.
+    func have(_ inode: UInt64) -> Bool { state.withLock { $0.all.contains { $0.inode == inode } } }
+
     /// Whose the socket is that serves new connections to an address of this machine.
     func holder(
         of address: SocketAddress,
@@ -119,12 +130,14 @@ final class ListenerMarks: Sendable {
         switch await processes.listener(at: address, slot: slot) {
         case .nobody: return .other
         case .user(let user, let inode):
-            if state.withLock({ $0.all.contains { $0.inode == inode } }) { return .own }
+            if have(inode) { return .own }
             guard let marks = await marks(processes, slot) else {
                 return user == ProcessOwner.userNumber || user == 0 ? .unknown : .other
             }
             let end = "-\(inode)"
-            return marks.contains { $0.hasSuffix(end) } ? .sibling : .other
+            if marks.contains(where: { $0.hasSuffix(end) }) { return .sibling }
+            guard user == ProcessOwner.userNumber else { return .other }
+            return await holderApart(ListenerQuestion(inode: inode), processes, slot)
         case .unavailable:
             // Without the kernel's word a port is all there is.
             if state.withLock({ $0.all.contains { $0.address.port == address.port } }) {
@@ -134,6 +147,31 @@ final class ListenerMarks: Sendable {
             return await marks(processes, slot)?.allSatisfy { $0.contains(own) } == true
                 ? .other : .unknown
         }
+    }
+
+    /// The same by asking the lupins of this user that can leave no marks here, as in a container.
+    private func holderApart(
+        _ question: ListenerQuestion,
+        _ processes: ProcessLookup,
+        _ slot: ParkingSlot
+    ) async -> Holder {
+        if folders.isEmpty { return .other }
+        let names = names
+        guard let apart = await processes.ask(slot: slot, { names.apart() }) ?? nil else {
+            return .unknown
+        }
+        let deadline = slot.loop.deadline(in: SiblingAnswer.timeout)
+        for name in apart {
+            let answer = await SiblingAnswer.to(
+                question.text,
+                at: name,
+                of: ProcessOwner.userNumber,
+                deadline,
+                on: slot.loop
+            )
+            if answer != .other { return answer == nil ? .unknown : .sibling }
+        }
+        return .other
     }
 
     private func marks(_ processes: ProcessLookup, _ slot: ParkingSlot) async -> [String]? {

@@ -7,18 +7,24 @@ extension Exchange {
     /// The user behind the client's connection, which `user` made; nil when unknown.
     ///
     /// When another lupin of this user made the connection, that one reports its client. Without an
-    /// answer in time the user is unknown, if that process holds the connection.
+    /// answer in time the user is unknown, if that process holds the connection. One that has no
+    /// socket in the folder, as in a container, is found by its name in the network.
     func userBehindSiblings(_ user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard let ends = downstream.ends else { return user }
         if user != ProcessOwner.userNumber { return await userBehindLupins(of: user, in: slot) }
-        guard let sockets = await siblings(in: slot) else { return nil }
-        guard !sockets.isEmpty else { return user }
-        let question = SiblingQuestion(peer: ends.peer, local: ends.local)
+        guard !resources.shared.siblingFolders.isEmpty else { return user }
+        let names = resources.shared.networkNames
+        let processes = resources.shared.processes
+        guard let sockets = await siblings(in: slot),
+            let apart = await processes.ask(slot: slot, { names.apart() }) ?? nil
+        else { return nil }
+        guard !(sockets.isEmpty && apart.isEmpty) else { return user }
+        let line = SiblingQuestion(peer: ends.peer, local: ends.local).text
         var silent: Set<Int32> = []
         // One time limit for all of them: there may be hundreds.
-        let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
+        let deadline = min(slot.loop.deadline(in: SiblingAnswer.timeout), totalDeadline)
         for socket in sockets {
-            let answer = await ask(question, of: user, deadline, on: slot.loop) {
+            let answer = await SiblingAnswer.to(line, of: user, deadline, on: slot.loop) {
                 loop throws(SystemError) in
                 try LocalSocket.connect(to: socket, on: loop)
             }
@@ -33,7 +39,17 @@ extension Exchange {
             case nil: silent.insert(SiblingFolder.process(of: socket))
             }
         }
-        let processes = resources.shared.processes
+        for name in apart {
+            let answer = await SiblingAnswer.to(line, at: name, of: user, deadline, on: slot.loop)
+            if answer == .other { continue }
+            client.isThroughSibling = true
+            // It may be in a user namespace, where users have other numbers: its own is this user.
+            guard case .user(let number) = answer, let own = names.user(in: name) else {
+                return nil
+            }
+            if number == own { return user }
+            return own == user ? number : nil
+        }
         if !silent.isEmpty {
             // A process that hangs must not refuse clients that do not come through it.
             let holders = await processes.holders(
@@ -57,17 +73,13 @@ extension Exchange {
     /// is another user; with anybody else that one is unknown, as he is without an answer.
     private func userBehindLupins(of user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard let ends = downstream.ends else { return user }
-        let processes = resources.shared.processes
-        let found = await processes.ask(slot: slot) { SiblingFolder.publicNames(of: user) }
+        let (processes, network) = (resources.shared.processes, resources.shared.networkNames)
+        let found = await processes.ask(slot: slot) { network.all(of: user) }
         guard let found, let names = found else { return nil }
-        let question = SiblingQuestion(peer: ends.peer, local: ends.local)
-        let deadline = min(slot.loop.deadline(in: Self.siblingPatience), totalDeadline)
+        let line = SiblingQuestion(peer: ends.peer, local: ends.local).text
+        let deadline = min(slot.loop.deadline(in: SiblingAnswer.timeout), totalDeadline)
         for name in names {
-            let answer = await ask(question, of: user, deadline, on: slot.loop) {
-                loop throws(SystemError) in
-                try LocalSocket.connect(toName: name, on: loop)
-            }
-            switch answer {
+            switch await SiblingAnswer.to(line, at: name, of: user, deadline, on: slot.loop) {
             case .other: continue
             case .user(let number):
                 client.isThroughSibling = true
@@ -86,45 +98,11 @@ extension Exchange {
     private func siblings(in slot: ParkingSlot) async -> [String]? {
         let shared = resources.shared
         let (pseudonym, folders) = (shared.pseudonym, shared.siblingFolders)
-        if folders.isEmpty { return [] }
         // The folder holds a few names, usually only our own.
         if shared.isSiblingFolderNear { return SiblingFolder.siblings(of: pseudonym, in: folders) }
         return await shared.processes.ask(slot: slot) {
             SiblingFolder.siblings(of: pseudonym, in: folders)
         } ?? nil
-    }
-
-    /// The time limit for all answers; the other processes ask their workers.
-    private static let siblingPatience = Duration.seconds(1)
-
-    /// The answer of a sibling; nil when none comes in time.
-    private func ask(
-        _ question: SiblingQuestion,
-        of user: UInt32,
-        _ deadline: UInt64,
-        on loop: EventLoop,
-        _ connect: (EventLoop) throws(SystemError) -> Channel
-    ) async -> SiblingAnswer? {
-        let channel: Channel
-        do throws(SystemError) {
-            channel = try connect(loop)
-        } catch {
-            // A dead socket has no process; a busy process may hold the connection.
-            return error.isAbsence || error.isRefusal ? .other : nil
-        }
-        let waiting = ParkingSlot(on: loop)
-        defer {
-            channel.close()
-            waiting.retire()
-        }
-        // Whoever else listens there can't be a lupin of that user.
-        guard LocalSocket.user(of: channel) == user else { return .other }
-        channel.slot = waiting
-        channel.readableReason = .downstreamReadable
-        channel.stage { $0.append(contentsOf: "\(question.text)\n".utf8) }
-        guard (try? channel.flush()) == true else { return nil }
-        let line = await channel.line(in: waiting, until: deadline)
-        return line.flatMap { SiblingAnswer($0) }
     }
 
     /// Whether the exchange uses that connection, or is establishing it.

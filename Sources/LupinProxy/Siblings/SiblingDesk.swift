@@ -93,7 +93,7 @@ final class SiblingDesk {
 
     private func openForOthers() {
         let slot = ParkingSlot(on: loop)
-        let name = SiblingFolder.publicName(of: shared.pseudonym)
+        let name = shared.networkNames.own
         do throws(LocalSocketProblem) {
             publicListener = (try LocalListener(name: name, on: loop, slot: slot), slot)
         } catch {
@@ -180,8 +180,7 @@ final class SiblingDesk {
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.patience))
         if line == Belonging.question, !isPublic {
             await tellBelongings(channel, slot)
-        } else if let question = line.flatMap({ SiblingQuestion($0) }) {
-            let answer = await answer(question)
+        } else if let answer = await answer(line ?? "") {
             channel.stage { $0.append(contentsOf: "\(answer.text)\n".utf8) }
             // A line fits into any socket's buffer.
             _ = try? channel.flush()
@@ -205,6 +204,15 @@ final class SiblingDesk {
             let woken = await slot.park(for: .downstreamWritable | .cut, until: deadline)
             if woken.meets(.cut) { return }
         }
+    }
+
+    /// The answer to a line; nil when it asks nothing.
+    private func answer(_ line: String) async -> SiblingAnswer? {
+        if let question = ListenerQuestion(line) {
+            return shared.marks.have(question.inode) ? .unknown : .other
+        }
+        guard let question = SiblingQuestion(line) else { return nil }
+        return await answer(question)
     }
 
     /// The user of all exchanges that use the connection, if they agree.

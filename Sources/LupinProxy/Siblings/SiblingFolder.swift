@@ -104,28 +104,18 @@ package enum SiblingFolder {
         "\(ProcessOwner.processNumber)-\(pseudonym)\(markInfix)\(inode)"
     }
 
-    /// Where a process with this pseudonym answers lupins of other users about its clients: a name
-    /// in this network, since no folder is everybody's.
-    static func publicName(of pseudonym: String) -> String {
-        "\(publicPrefix(of: ProcessOwner.userNumber))\(pseudonym)"
-    }
-
-    /// The same of all lupins of a user; nil where they are not known, or too many to ask.
-    ///
-    /// Anybody may listen at such a name: who is believed must be that user. It blocks.
-    static func publicNames(of user: UInt32) -> Set<String>? {
-        LocalSocket.names(withPrefix: publicPrefix(of: user), countMax: publicNamesMax)
-    }
-
-    private static func publicPrefix(of user: UInt32) -> String { "lupin.\(user)." }
-    private static let publicNamesMax = 256
-
     /// The number of the process that made the socket.
     package static func process(of socket: String) -> Int32 {
         let name = socket.split(separator: "/").last ?? ""
         let digits = name.prefix { $0 != "-" }
         let number = NumberReader.unsigned(digits, max: UInt64(Int32.max)) ?? 0
         return Int32(truncatingIfNeeded: number)
+    }
+
+    /// The pseudonym of the process that made the socket.
+    static func pseudonym(of socket: String) -> Substring {
+        let name = socket.split(separator: "/").last ?? ""
+        return name.drop { $0 != "-" }.dropFirst().prefix { $0 != "@" }
     }
 
     private static let suffix = "\(machine).sock"
@@ -140,71 +130,4 @@ package enum SiblingFolder {
         }
         return "@\(digits.joined())"
     }()
-}
-
-extension SocketAddress {
-    /// Parses the format of `description`.
-    fileprivate init?(_ text: some StringProtocol) {
-        guard let (address, port) = AuthorityText.listener(text) else { return nil }
-        self.init(address: address, port: port)
-    }
-}
-
-/// A lupin's answer about a connection that a sibling asks about.
-enum SiblingAnswer: Equatable, Sendable {
-    /// The connection is not its own.
-    case other
-    /// It holds the connection, for a client that it does not know.
-    case unknown
-    /// It holds the connection, for a client of the user with this number.
-    case user(UInt32)
-
-    /// One line, without its end.
-    var text: String {
-        switch self {
-        case .other: "other"
-        case .unknown: "unknown"
-        case .user(let number): "user \(number)"
-        }
-    }
-
-    init?(_ text: some StringProtocol) {
-        switch text {
-        case "other": self = .other
-        case "unknown": self = .unknown
-        default:
-            let prefix = "user "
-            guard text.hasPrefix(prefix),
-                let number = NumberReader.unsigned(
-                    text.dropFirst(prefix.count),
-                    max: UInt64(UInt32.max)
-                )
-            else { return nil }
-            self = .user(UInt32(truncatingIfNeeded: number))
-        }
-    }
-}
-
-/// A connection within this machine, as seen by the process that accepted it.
-struct SiblingQuestion: Equatable, Sendable {
-    /// The address of the connecting end.
-    var peer: SocketAddress
-    /// The address of the accepting end.
-    var local: SocketAddress
-
-    /// One line, without its end.
-    var text: String { "\(peer) \(local)" }
-
-    /// The maximum length of a line, of question or answer.
-    static let lineBytesMax = 160
-}
-
-extension SiblingQuestion {
-    init?(_ text: some StringProtocol) {
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 2, let peer = SocketAddress(words[0]),
-            let local = SocketAddress(words[1])
-        else { return nil }
-        self.init(peer: peer, local: local)
-    }
 }

@@ -23,7 +23,11 @@ struct LupinPair: Sendable {
     static let open = "access: {deny_targets: [link-local]}"
 
     /// Runs a story; the rules of the one on the way get the keeper's address.
+    ///
+    /// - Parameter areApart: Whether neither sees the other's folder, as in a container that
+    ///   shares the network.
     static func run(
+        areApart: Bool = false,
         way rules: @Sendable @escaping (SocketAddress) -> String = { _ in open },
         keeper: String = token,
         resolve: @escaping @Sendable (String) -> Resolver.Answer = ProxyFixture.here,
@@ -31,6 +35,9 @@ struct LupinPair: Sendable {
         _ body: @Sendable @escaping (LupinPair) async throws -> Void
     ) async throws {
         let folder = try Folder()
+        let other = try Folder()
+        let name = folder.path.split(separator: "/").last ?? ""
+        let folderOfWay = areApart ? "\(other.path)/\(name)" : folder.path
         let users = LocalUsers()
         try await ProxyFixture.run(
             keeper,
@@ -42,7 +49,7 @@ struct LupinPair: Sendable {
                 rules(keeper.address),
                 resolve: resolve,
                 identify: users.identify,
-                siblings: folder.path,
+                siblings: folderOfWay,
                 hooks: hooks
             ) { way in
                 let pair = LupinPair(

@@ -44,6 +44,7 @@ struct OtherLupinTests {
 
     /// Runs a story with a keeper that has every door.
     private func run(
+        areApart: Bool = false,
         way: @Sendable @escaping (Int) -> String = { _ in "" },
         door: Door,
         hooks: Hooks = Hooks(),
@@ -56,6 +57,7 @@ struct OtherLupinTests {
             telemetry: {prometheus: {listen: 127.0.0.1:\(metrics.number)}}
             """
         try await LupinPair.run(
+            areApart: areApart,
             way: { address in
                 let fixed: [Door: Int] = [
                     .proxy: Int(address.port), .admin: Int(admin.number),
@@ -110,6 +112,16 @@ struct OtherLupinTests {
             let client = try pair.way.client()
             try client.send("GET http://\(place)/metrics HTTP/1.1\r\nHost: \(place)\r\n\r\n")
             expectRefusal(try client.response(), "GET \(place)")
+        }
+    }
+
+    @Test(arguments: Door.allCases)
+    func `nor is one that keeps its marks elsewhere`(door: Door) async throws {
+        try await run(areApart: true, door: door) { pair, port in
+            let place = "127.0.0.1:\(port)"
+            let client = try pair.way.client()
+            try client.send("CONNECT \(place) HTTP/1.1\r\nHost: \(place)\r\n\r\n")
+            expectRefusal(try client.response(to: "CONNECT"), "CONNECT \(place)")
         }
     }
 
