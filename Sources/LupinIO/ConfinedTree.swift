@@ -35,7 +35,7 @@ package struct ConfinedTree {
             let path = step.path
             switch step {
             case .give: trees[path] = try Self.copy(path)
-            case .show: names[path] = Self.open(path)
+            case .show, .keep: names[path] = Self.open(path)
             case .refresh:
                 trees[path] = try Self.copy(Self.folder(in: request.storage, "\(number)"))
             case .drop:
@@ -50,7 +50,7 @@ package struct ConfinedTree {
         var isPinned = false
         for step in steps {
             switch step {
-            case .cover, .remove:
+            case .keep, .cover, .remove:
                 // Once, when all is there that these lie in.
                 if !isPinned { try pin() }
                 isPinned = true
@@ -62,6 +62,8 @@ package struct ConfinedTree {
             case .empty(let path): if Self.isFolder(path) { try Self.mountEmpty(path) }
             case .freeze(let path, let names, let withoutDots):
                 try freeze(path, without: names, withoutDots: withoutDots)
+            case .keep(let path):
+                try cover(path, by: names[path].map { "/proc/self/fd/\($0)" })
             case .cover(let path): try cover(path)
             case .remove(let path): try remove(path)
             }
@@ -76,7 +78,7 @@ package struct ConfinedTree {
                 guard Self.isFolder(path) else { continue }
                 let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
                 try Confinement.mount("none", at: path, nil, flags | Confinement.quiet)
-            case .give, .show, .drop, .refresh, .cover, .remove: continue
+            case .give, .show, .drop, .refresh, .keep, .cover, .remove: continue
             }
         }
         for descriptor in Array(trees.values) + Array(names.values) { close(descriptor) }
@@ -139,7 +141,12 @@ package struct ConfinedTree {
     }
 
     /// Covers what is there, by its name: a link itself, not what it leads to.
-    private func cover(_ path: String) throws(ConfinementProblem) {
+    ///
+    /// What covers it is read-only, and empty unless there is `content`.
+    private func cover(
+        _ path: String,
+        by content: String? = nil
+    ) throws(ConfinementProblem) {
         guard let kind = Self.kind(path), kind != S_IFCHR else { return }
         let flags = Self.byName | O_NOFOLLOW
         // Safety: the path is NUL-terminated for the call.
@@ -148,14 +155,17 @@ package struct ConfinedTree {
         defer { close(name) }
         let empty = kind == S_IFDIR ? Confinement.emptyFolder : Confinement.empty
         let place = "/proc/self/fd/\(name)"
-        try Confinement.bind(empty, at: place)
+        try Confinement.bind(content ?? empty, at: place)
     }
 
     /// Mounts the folders above what is covered at themselves, since a mount point can't be
     /// renamed: else another could take the place of the whole path, and lupin would read that.
     private func pin() throws(ConfinementProblem) {
         let covered = steps.compactMap { step -> String? in
-            if case .cover(let path) = step { path } else { nil }
+            switch step {
+            case .keep(let path), .cover(let path): path
+            case .give, .show, .drop, .refresh, .empty, .freeze, .remove: nil
+            }
         }
         for folder in Self.ancestors(of: covered) where Self.isWritable(folder) {
             try Confinement.bind(folder, at: folder)

@@ -11,7 +11,10 @@ extension DecodingContext {
         switch text {
         case "auto": return .automatic
         case "off": return .off
-        default: return path(node, text, ratherThan: ["auto", "off"], "value").map { .path($0) }
+        default:
+            return path(node, text, as: .socket, ratherThan: ["auto", "off"], "value").map {
+                .path($0)
+            }
         }
     }
 

@@ -111,7 +111,7 @@ extension DecodingContext {
     /// Decodes a folder of lupin's own; nil inside is `usual`, the default.
     func folder(_ node: YAMLNode, _ setting: Setting, usual: String?) -> String?? {
         let text = text(node, expected: "a path", example: setting.defaultText)
-        guard let path = text.flatMap({ path($0, at: node) }) else { return nil }
+        guard let path = text.flatMap({ path($0, as: .folder, at: node) }) else { return nil }
         return .some(path == usual ? nil : path)
     }
 

@@ -6,19 +6,19 @@ extension DecodingContext {
     /// A file that must be there; nil when a problem was told.
     func file(
         _ node: YAMLNode,
-        as role: FileRole,
+        as role: PathRole,
         expected: String,
         example: String
     ) -> (path: String, contents: FileContents)? {
         guard let name = text(node, expected: expected, example: example),
-            let path = path(name, at: node)
+            let path = path(name, as: role, at: node)
         else { return nil }
         if isUnread {
             note(unreadAt: node.place)
             return (path, FileContents(bytes: []))
         }
         do {
-            return (path, try read(path, as: role, at: node))
+            return (path, try surroundings.readFile(path))
         } catch {
             return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }
@@ -52,7 +52,7 @@ extension DecodingContext {
         for part in entries {
             let path: String?
             switch part.key {
-            case "cert": path = certificateChain(part.value, as: .identity)
+            case "cert": path = certificateChain(part.value, as: .certificate)
             case "key": path = privateKey(part.value)
             default:
                 unknownKey(part, in: entry.key, known: ["cert", "key"])
@@ -95,7 +95,7 @@ extension DecodingContext {
     }
 
     /// A file of certificates for OpenSSL, which reads chains and anchors only from PEM.
-    func certificateChain(_ node: YAMLNode, as role: FileRole) -> String? {
+    func certificateChain(_ node: YAMLNode, as role: PathRole) -> String? {
         guard
             let (path, contents) =
                 file(node, as: role, expected: "a PEM file", example: "cert.pem")
@@ -128,10 +128,14 @@ extension DecodingContext {
     }
 
     private func privateKey(_ node: YAMLNode) -> String? {
-        guard surroundings.secrets == .required else { return privateKeyAtHand(node) }
+        guard surroundings.secrets == .required else {
+            // It need not be there.
+            let name = text(node, expected: "a PEM file", example: "key.pem")
+            return name.flatMap { path($0, as: .key, at: node) }
+        }
         guard
             let (path, contents) =
-                file(node, as: .identity, expected: "a PEM file", example: "key.pem")
+                file(node, as: .key, expected: "a PEM file", example: "key.pem")
         else { return nil }
         warnOfOpenKey(contents, path, at: node)
         let blocks = PEM.blocks(in: contents.bytes)
@@ -148,16 +152,6 @@ extension DecodingContext {
             let hint = "take the password off with openssl pkey, and chmod 600 the new file"
             return refuse(.file, "the private key in \(path) is encrypted", at: node, hint: hint)
         }
-        return path
-    }
-
-    /// The path of a key that need not be there; it is read only so that the path counts as one of
-    /// a file that holds a secret.
-    private func privateKeyAtHand(_ node: YAMLNode) -> String? {
-        guard let name = text(node, expected: "a PEM file", example: "key.pem"),
-            let path = path(name, at: node)
-        else { return nil }
-        if surroundings.secrets == .available { _ = try? read(path, as: .identity, at: node) }
         return path
     }
 

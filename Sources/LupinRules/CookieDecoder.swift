@@ -36,9 +36,9 @@ extension DecodingContext {
             error(.file, "\"\(name)\" is a directory", at: node, hint: "write \(name)\(example)")
             return nil
         }
-        guard let path = path(name, at: node) else { return nil }
+        guard let path = path(name, as: .cookies, at: node) else { return nil }
         // An existing file holds secrets; the next write corrects its mode.
-        if let contents = try? read(path, as: .cookies, at: node),
+        if let contents = try? surroundings.readFile(path),
             let problem = secrecyProblem(contents, path, at: node)
         {
             warning(.file, problem.message, at: node, hint: problem.hint)

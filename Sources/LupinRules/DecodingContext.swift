@@ -28,8 +28,9 @@ final class DecodingContext {
     private var digestNames: Set<String>?
     /// Whether it was reported that others can change the file.
     var hasRefusedFile = false
-    /// The files that have a say about credentials, and where each is named first.
-    var namedFiles: [String: (role: FileRole, place: any DiagnosticPlace)] = [:]
+    /// The paths that the file names, and where each is named first.
+    private(set) var paths: [(named: NamedPath, place: any DiagnosticPlace)] = []
+    private var knownPaths: Set<NamedPath> = []
     /// How many words may still be compared with a mistyped one.
     private var comparisonsLeft = 20_000
     /// The keys `share` of tokens that machines share.
@@ -322,10 +323,22 @@ final class DecodingContext {
 
     // MARK: Paths
 
-    /// Resolves a path of the file to an absolute one; returns nil after reporting a problem.
-    ///
+    /// Resolves a path of the file to an absolute one, and notes what it is for; returns nil after
+    /// reporting a problem.
+    func path(_ text: String, as role: PathRole, at node: YAMLNode) -> String? {
+        let path = resolved(text, at: node)
+        if let path { note(path, as: role, at: node) }
+        return path
+    }
+
+    /// Notes what a path is for.
+    func note(_ path: String, as role: PathRole, at place: some DiagnosticPlace) {
+        let named = NamedPath(role, path)
+        if knownPaths.insert(named).inserted { paths.append((named, place)) }
+    }
+
     /// `~` is the effective user's home; other relative paths start at the file's directory.
-    func path(_ text: String, at node: YAMLNode) -> String? {
+    private func resolved(_ text: String, at node: YAMLNode) -> String? {
         if text.hasPrefix("/") { return text }
         if text == "~" || text.hasPrefix("~/") {
             guard let home = surroundings.home else {

@@ -19,10 +19,13 @@ struct FileGuard {
                 at: entry
             )
         }
-        for (path, file) in context.namedFiles.sorted(by: { $0.key < $1.key }) {
-            guard let say = file.role.say, key != nil || say.isAlwaysGuarded else { continue }
-            let ways = context.surroundings.openWay(path)
-            context.refuse(ways, since: "\(path) says \(say.what)", at: file.place)
+        var told: Set<String> = []
+        for (named, place) in context.paths.sorted(by: { $0.named.path < $1.named.path }) {
+            guard let say = named.role.say, key != nil || say.isAlwaysGuarded,
+                told.insert(named.path).inserted
+            else { continue }
+            let ways = context.surroundings.openWay(named.path)
+            context.refuse(ways, since: "\(named.path) says \(say.what)", at: place)
         }
     }
 
@@ -39,55 +42,32 @@ struct FileGuard {
     }
 }
 
-/// What a file is for that the rules name.
-enum FileRole {
-    case hosts
-    case certificates
-    /// A certificate and its key.
-    case identity
-    case authority
-    case users
-    case program
-    case secret
-    case cookies
-
+extension PathRole {
     /// What the content of a file decides, if who writes it could get at the owner's credentials.
-    struct Say {
+    fileprivate struct Say {
         let what: String
         /// Whether that counts in a file that attaches nothing, too.
         var isAlwaysGuarded = false
     }
 
-    var say: Say? {
+    fileprivate var say: Say? {
         switch self {
         case .hosts: Say(what: "to whom credentials go")
         case .certificates: Say(what: "who passes for an origin")
-        case .identity: Say(what: "who lupin is in TLS")
-        case .authority: Say(what: "whose certificates the clients trust", isAlwaysGuarded: true)
+        case .certificate, .key: Say(what: "who lupin is in TLS")
+        case .authorityKey:
+            Say(what: "whose certificates the clients trust", isAlwaysGuarded: true)
         case .users: Say(what: "who may use lupin", isAlwaysGuarded: true)
         case .program: Say(what: "what runs as you", isAlwaysGuarded: true)
         // Who writes it gives values away and gets none.
-        case .secret, .cookies: nil
+        case .secret, .cookies, .token, .log: nil
+        // lupin makes them, or looks at who may write to them.
+        case .authority, .answers, .folder, .socket: nil
         }
     }
 }
 
 extension DecodingContext {
-    /// Reads a file that the rules name.
-    func read(
-        _ path: String,
-        as role: FileRole,
-        at place: some DiagnosticPlace
-    ) throws(FileProblem) -> FileContents {
-        note(path, as: role, at: place)
-        return try surroundings.readFile(path)
-    }
-
-    /// Notes a file that decides something, for ``FileGuard``.
-    func note(_ path: String, as role: FileRole, at place: some DiagnosticPlace) {
-        if role.say != nil, namedFiles[path] == nil { namedFiles[path] = (role, place) }
-    }
-
     /// Reports each way by which another user could change the rules file.
     func refuseOpenFile(_ reason: String, at place: some DiagnosticPlace) {
         refuse(surroundings.standings, since: reason, at: place)

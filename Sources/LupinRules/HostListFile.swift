@@ -27,7 +27,7 @@ extension DecodingContext {
         }
         let value = entry.value
         guard let name = text(value, expected: "a file", example: "hosts.txt"),
-            let path = path(name, at: value)
+            let path = path(name, as: .hosts, at: value)
         else { return nil }
         let source = "{file: \(name)}"
         if isUnread {
@@ -46,7 +46,7 @@ extension DecodingContext {
     private func readHostList(_ path: String, at node: YAMLNode) -> HostList? {
         let bytes: [UInt8]
         do {
-            bytes = try read(path, as: .hosts, at: node).bytes
+            bytes = try surroundings.readFile(path).bytes
         } catch {
             return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }

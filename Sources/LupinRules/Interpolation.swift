@@ -377,14 +377,14 @@ extension DecodingContext {
         at node: YAMLNode,
         refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> (path: String, text: String)? {
-        guard let path = path(name, at: node) else { return nil }
+        guard let path = path(name, as: .secret, at: node) else { return nil }
         guard surroundings.secrets == .required else {
             note(unreadAt: node.place)
             return (path, secretAtHand(path))
         }
         let contents: FileContents
         do {
-            contents = try read(path, as: .secret, at: node)
+            contents = try surroundings.readFile(path)
         } catch {
             refuse(.file, "cannot read \(path): \(error.reason)", nil)
             return nil

@@ -86,7 +86,7 @@ extension DecodingContext {
         case "refresh_token": set(\.refreshToken, secretText(node, "a refresh token"))
         case "store":
             let name = text(node, expected: "a path", example: "~/.local/state/lupin/acme.json")
-            set(\.store, name.flatMap { path($0, at: node) })
+            set(\.store, name.flatMap { path($0, as: .token, at: node) })
         case "share":
             set(\.isShared, boolean(node))
             if parts.isShared == true { sharedTokens.append(entry) }

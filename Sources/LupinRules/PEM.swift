@@ -77,6 +77,16 @@ package enum PEM {
         return found
     }
 
+    /// Whether a file holds certificates and nothing else that could be read: no key above all, not
+    /// even a damaged one.
+    package static func holdsCertificatesAlone(_ bytes: [UInt8]) -> Bool {
+        guard certificates(in: bytes) != nil else { return false }
+        if bytes.first == 0x30 { return true }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return blocks(in: bytes)?.allSatisfy { $0.certificate != nil } == true
+            && !text.uppercased().contains("PRIVATE KEY")
+    }
+
     private static func trimmed(_ line: Substring) -> Substring {
         var line = line
         while line.last == " " || line.last == "\t" { line.removeLast() }

@@ -56,7 +56,7 @@ extension DecodingContext {
         let isFolder = entry.key == "folder"
         let example = isFolder ? "mock" : "mock/users.json"
         guard let text = text(node, expected: "a path", example: example),
-            let path = path(text, at: node)
+            let path = path(text, as: .answers, at: node)
         else { return nil }
         let isThere = isFolder ? surroundings.isDirectory(path) : surroundings.isFile(path)
         noteUnread()

@@ -106,8 +106,7 @@ package enum RulesFile {
         surroundings: Surroundings = Surroundings()
     ) -> LoadResult {
         let source = SourceFile(name: fileName, text: text)
-        let reads = FilesRead()
-        let context = DecodingContext(source: source, surroundings: reads.noting(surroundings))
+        let context = DecodingContext(source: source, surroundings: surroundings)
         var reader = DocumentReader(source: source)
         let root = reader.read()
         context.add(errors: reader.problems)
@@ -154,7 +153,7 @@ package enum RulesFile {
             configuration.version = context.listHash.text
             configuration.files = context.files
         }
-        configuration.filesRead = reads.paths
+        configuration.paths = context.paths.map(\.named)
         configuration.fileName = fileName
         configuration.text = text
         configuration.settingLines = settingLines
@@ -252,21 +251,5 @@ struct ContentHash {
     var text: String {
         let digits = String(value >> 32, radix: 16)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits
-    }
-}
-
-/// Which files are read for a configuration.
-private final class FilesRead {
-    private(set) var paths: [String] = []
-    private var known: Set<String> = []
-
-    /// The same surroundings, whose reads are noted.
-    func noting(_ surroundings: Surroundings) -> Surroundings {
-        var noting = surroundings
-        noting.readFile = { [self] path throws(FileProblem) in
-            if known.insert(path).inserted { paths.append(path) }
-            return try surroundings.readFile(path)
-        }
-        return noting
     }
 }

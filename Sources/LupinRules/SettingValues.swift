@@ -85,7 +85,8 @@ extension DecodingContext {
         case "stderr": return .stderr
         default:
             let words = ["stdout", "stderr"]
-            guard let path = path(node, text, ratherThan: words, "destination") else { return nil }
+            guard let path = path(node, text, as: .log, ratherThan: words, "destination")
+            else { return nil }
             let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
             guard folder.isEmpty || surroundings.isDirectory(folder) else {
                 let message = "there is no directory \(folder) for the log"
@@ -99,6 +100,7 @@ extension DecodingContext {
     func path(
         _ node: YAMLNode,
         _ text: String,
+        as role: PathRole,
         ratherThan words: [String],
         _ what: String
     ) -> String? {
@@ -106,7 +108,7 @@ extension DecodingContext {
         if isBare, nearest(to: text, among: words) != nil {
             return unknownWord(node, text, for: what, known: words + ["a path"])
         }
-        return path(text, at: node)
+        return path(text, as: role, at: node)
     }
 
     /// `none`, `names`, `all` or a list of names.

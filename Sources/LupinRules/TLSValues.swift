@@ -86,15 +86,15 @@ extension DecodingContext {
 extension DecodingContext {
     /// `intercept.ca.cert`.
     func placeCertificate(_ node: YAMLNode, in authority: inout CertificateAuthoritySettings) {
-        guard let path = authorityPath(node) else { return }
+        guard let path = authorityPath(node, .authority) else { return }
         let files = authority.files ?? defaultAuthority
         authority.files = normal(CertificateFiles(certificate: path, key: files?.key ?? ""))
     }
 
     /// `intercept.ca.key`.
     func placeKey(_ node: YAMLNode, in authority: inout CertificateAuthoritySettings) {
-        guard let path = authorityPath(node) else { return }
-        if let contents = try? read(path, as: .authority, at: node) {
+        guard let path = authorityPath(node, .authorityKey) else { return }
+        if let contents = try? surroundings.readFile(path) {
             warnOfOpenKey(contents, path, at: node)
         }
         let files = authority.files ?? defaultAuthority
@@ -102,9 +102,9 @@ extension DecodingContext {
     }
 
     /// Files that need not be there: the authority is made when it is first needed.
-    private func authorityPath(_ node: YAMLNode) -> String? {
+    private func authorityPath(_ node: YAMLNode, _ role: PathRole) -> String? {
         text(node, expected: "a path", example: "~/.config/lupin/ca.pem").flatMap {
-            path($0, at: node)
+            path($0, as: role, at: node)
         }
     }
 

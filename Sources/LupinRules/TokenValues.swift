@@ -201,7 +201,7 @@ extension DecodingContext {
             }
             // A name without a slash is searched in PATH.
             if index == 0, word.contains("/") || word.hasPrefix("~") {
-                guard let path = path(word, at: item) else {
+                guard let path = path(word, as: .program, at: item) else {
                     isComplete = false
                     continue
                 }

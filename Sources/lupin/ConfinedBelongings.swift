@@ -48,7 +48,7 @@ struct ConfinedBelongings {
             case nil: continue
             case .belongings(let others):
                 all += others
-                lasting.formUnion(others.filter { $0.kind != .kept })
+                lasting.formUnion(others.filter(\.kind.isLasting))
             case .unknown:
                 throw ConfinedRefusal(
                     message: "the lupin of process \(process) is of another version and does not "

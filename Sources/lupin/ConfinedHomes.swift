@@ -97,7 +97,7 @@ extension ConfinedPlan {
     private func mayDrop(_ folder: String) -> Bool {
         switch view.mark(of: folder) {
         case nil, .dotless, .shown: !isGiven(folder)
-        case .writable, .dropped, .fresh, .emptied, .absent: false
+        case .writable, .dropped, .fresh, .emptied, .kept, .absent: false
         }
     }
 
@@ -111,7 +111,7 @@ extension ConfinedPlan {
         switch view.mark(of: target) {
         // The command does not see it, or only what the table of the home names of it.
         case .absent, .dotless, .emptied, .fresh: return
-        case nil, .shown, .dropped, .writable: break
+        case nil, .shown, .dropped, .kept, .writable: break
         }
         // What is given below stays.
         let isAround = view.places.contains {
@@ -165,7 +165,7 @@ extension ConfinedPlan {
                     case .writable: .shared
                     case .fresh: mode == .private ? .privateHome : .cache
                     case .dropped: .cache
-                    case .shown: .tool
+                    case .shown, .kept: .tool
                     case .dotless, .emptied, .absent: .credentials
                     }
                 add(place.mark, place.path, reason)

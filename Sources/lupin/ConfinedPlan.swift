@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinProxy
+import LupinRules
 
 /// What the user gives a confined command, and keeps from it.
 struct ConfinedGifts: Sendable {
@@ -34,6 +35,7 @@ struct ConfinedPlan: Sendable {
         case shown = "given by --show"
         case tool = "programs and settings without secrets"
         case system = "the system's own"
+        case certificates = "certificates that lupin reads, which are no secret"
         case hidden = "hidden by --hide"
         case lupin = "lupin's own: rules, keys, tokens, records, sockets"
         case credentials = "credentials and what else is not known to have none"
@@ -56,6 +58,8 @@ struct ConfinedPlan: Sendable {
     let environment: [String: String]
     /// By which other paths files are reached.
     let roads: MountRoads
+    /// Certificates that lupin reads, by their paths without links.
+    private var certificates: Set<String> = []
     /// What shows parts of places by other paths, with what it shows.
     private var parts: [(path: String, original: String)] = []
 
@@ -96,8 +100,12 @@ struct ConfinedPlan: Sendable {
         // What is added first stays.
         for path in gifts.hidden { add(.absent, target(path), .hidden) }
         for (belonging, trail) in trails where !Self.isMadeAnew(trail.target) {
-            // What is served is for the command, too.
-            if belonging.kind != .served { add(.absent, trail.target, .lupin) }
+            if isShown(belonging, at: trail.target) {
+                certificates.insert(trail.target)
+            } else if belonging.kind != .served {
+                // What is served is for the command, too.
+                add(.absent, trail.target, .lupin)
+            }
         }
         try give(gifts)
         addTemporary()
@@ -105,6 +113,7 @@ struct ConfinedPlan: Sendable {
         if gifts.home == .readOnly { addVariables() }
         addSystem()
         addParts()
+        for path in certificates { keep(path) }
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
             view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
@@ -134,7 +143,7 @@ struct ConfinedPlan: Sendable {
     func isAbsent(_ path: String) -> Bool {
         switch view.mark(of: target(path)) {
         case .absent, .dotless, .emptied, .fresh: true
-        case .writable, .shown, .dropped, nil: false
+        case .writable, .shown, .dropped, .kept, nil: false
         }
     }
 
@@ -169,6 +178,23 @@ struct ConfinedPlan: Sendable {
         }
     }
 
+    /// Whether a file of lupin's is as visible as its folder: it holds certificates, and no key.
+    private func isShown(_ belonging: Belonging, at path: String) -> Bool {
+        guard belonging.kind.mayBeShown, let bytes = WholeFile.content(of: path) else {
+            return false
+        }
+        return PEM.holdsCertificatesAlone(bytes)
+    }
+
+    /// Has the command change neither what is at a path, nor by which file that name is held.
+    private mutating func keep(_ path: String) {
+        for place in [path] + roads.otherPaths(of: path) {
+            if view.isWritable(PlacePath.parent(of: place)) {
+                addPath(.kept, place, .certificates)
+            }
+        }
+    }
+
     /// A path without links, whether or not it is there.
     func target(_ path: String) -> String {
         PathTrail(path, from: ProcessOwner.directory).target
@@ -188,7 +214,7 @@ struct ConfinedPlan: Sendable {
         ] {
             for path in paths {
                 let target = target(path)
-                try keepOut(target, "\(path) is")
+                try keepOut(target, "\(path) is", as: mark)
                 if target == "/" {
                     throw ConfinedRefusal(message: "\(path) is the whole file system")
                 }
@@ -214,7 +240,7 @@ struct ConfinedPlan: Sendable {
             }
             return
         }
-        try keepOut(folder, "the working folder \(folder) is")
+        try keepOut(folder, "the working folder \(folder) is", as: .writable)
         guard gifts.home != .shared, let keeper = credentials(at: folder) else {
             add(.writable, folder, .workingFolder)
             return noteRepository(around: folder)
@@ -253,13 +279,21 @@ struct ConfinedPlan: Sendable {
         }
     }
 
-    /// Nothing of lupin's is given, nor anything in it.
-    private func keepOut(_ path: String, _ subject: String) throws(ConfinedRefusal) {
-        if view.mark(of: path) == .absent {
-            let owner = reasons.contains { $0.value == .hidden && PlacePath.isWithin(path, $0.key) }
+    /// Nothing of lupin's is given, nor anything in it; certificates are, to be read.
+    private func keepOut(
+        _ path: String,
+        _ subject: String,
+        as mark: ViewedPlace.Mark
+    ) throws(ConfinedRefusal) {
+        let isCertificate = certificates.contains(path)
+        if reasons.contains(where: { $0.value == .hidden && PlacePath.isWithin(path, $0.key) }) {
+            throw ConfinedRefusal(message: "\(subject) hidden by --hide")
+        }
+        if isCertificate ? mark == .writable : view.mark(of: path) == .absent {
             throw ConfinedRefusal(
-                message: owner
-                    ? "\(subject) hidden by --hide"
+                message: isCertificate
+                    ? "\(subject) a file of certificates that lupin reads, which a confined "
+                        + "command can't change: --show gives it"
                     : "\(subject) lupin's own, which a confined command never gets"
             )
         }
@@ -337,7 +371,11 @@ struct ConfinedPlan: Sendable {
                             + "and lupin serves or writes what it leads to: name that without it"
                     )
                 }
-                add(.absent, link.path, .lupin)
+                if certificates.contains(trail.target) {
+                    keep(link.path)
+                } else {
+                    add(.absent, link.path, .lupin)
+                }
             }
             guard belonging.kind == .replaced, canPut(at: trail.target) else { continue }
             throw ConfinedRefusal(
@@ -356,7 +394,8 @@ extension ViewedPlace.Mark {
         case .absent, .emptied, .dotless: self
         // What is there outside is not for the command.
         case .fresh: .emptied
-        case .writable, .shown, .dropped: nil
+        // Each path where it could be changed has a mark of its own.
+        case .writable, .shown, .dropped, .kept: nil
         }
     }
 }

@@ -57,7 +57,7 @@ struct ConfinedText {
     private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [
         ("Writable", [.writable]),
         ("Writable, dropped at the end", [.dropped, .fresh]),
-        ("Read-only, as all that is not named here", [.shown]),
+        ("Read-only, as all that is not named here", [.shown, .kept]),
         ("Absent", [.absent, .emptied, .dotless]),
     ]
 

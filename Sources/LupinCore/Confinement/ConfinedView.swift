@@ -15,6 +15,8 @@ package struct ViewedPlace: Sendable, Hashable {
         case emptied
         /// A folder without what begins with a dot, read-only.
         case dotless
+        /// As it is, read-only, and nothing else can come to be there.
+        case kept
         /// Not there, and nothing can come to be there.
         case absent
     }
@@ -46,6 +48,8 @@ package enum ViewStep: Sendable, Equatable {
     case give(String), show(String), drop(String), refresh(String), empty(String)
     /// The folder becomes a view, in which nothing new appears.
     case freeze(String, without: Set<String>, withoutDots: Bool)
+    /// What is there covers itself, read-only.
+    case keep(String)
     /// An empty file or folder covers what is there.
     case cover(String)
     /// What is there is taken out of a folder whose changes are dropped.
@@ -55,7 +59,8 @@ package enum ViewStep: Sendable, Equatable {
     package var path: String {
         switch self {
         case .give(let path), .show(let path), .drop(let path), .refresh(let path),
-            .empty(let path), .freeze(let path, _, _), .cover(let path), .remove(let path):
+            .empty(let path), .freeze(let path, _, _), .keep(let path), .cover(let path),
+            .remove(let path):
             path
         }
     }
@@ -96,7 +101,7 @@ package struct ConfinedView: Sendable, Equatable {
     package func isAbsent(_ path: String) -> Bool {
         switch mark(of: path) {
         case .absent, .dotless, .emptied, .fresh: true
-        case .writable, .shown, .dropped, nil: false
+        case .writable, .shown, .dropped, .kept, nil: false
         }
     }
 
@@ -127,12 +132,14 @@ package struct ConfinedView: Sendable, Equatable {
             case .dotless:
                 if mark(of: PlacePath.parent(of: path)) != nil { early.append(.show(path)) }
                 withouts[path, default: []].formUnion([])
+            // Elsewhere nobody can change it.
+            case .kept: if isWritable(PlacePath.parent(of: path)) { late.append(.keep(path)) }
             case .absent:
                 switch mark(of: PlacePath.parent(of: path)) {
                 case .writable: late.append(.cover(path))
                 case .dropped: late.append(.remove(path))
                 // Nothing is there.
-                case .fresh, .emptied, .absent: break
+                case .fresh, .emptied, .kept, .absent: break
                 case .shown, nil: freeze(path, &withouts, &late, isFolder)
                 case .dotless:
                     if marks[PlacePath.parent(of: path)] == .dotless {

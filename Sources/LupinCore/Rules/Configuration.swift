@@ -14,9 +14,8 @@ package struct Configuration: Sendable {
     package var text: String?
     /// The paths of the host lists that the rules name, whose content counts as part of the rules.
     package var files: [String] = []
-    /// The paths of all files that were read for it besides its own: secrets, keys, certificates,
-    /// lists.
-    package var filesRead: [String] = []
+    /// All paths that the rules name, in the order of the file.
+    package var paths: [NamedPath] = []
     /// The values of `${env}`, `${file}` or `${secret}` in secret places, to be redacted.
     package var secrets: [String]
     /// As the user named it; nil without a file.

@@ -7,8 +7,11 @@ package struct Belonging: Sendable, Hashable {
     package enum Kind: String, Sendable {
         /// A file that it has read, or a file or folder that it writes in place.
         case kept
+        /// A file of certificates that it has read: no secret, unless a key lies with them.
+        case certificates
         /// The same of a lupin that reads its rules again: it would take what comes to be there.
         case watched
+        case watchedCertificates
         /// A file that it replaces by another of that name.
         case replaced
         /// A socket at which it answers its user.
@@ -16,6 +19,22 @@ package struct Belonging: Sendable, Hashable {
         /// A file or folder that it serves, and looks for again with each request: what takes its
         /// place would be served.
         case served
+
+        /// Whether lupin takes what comes to be there later.
+        package var isLasting: Bool {
+            switch self {
+            case .kept, .certificates: false
+            case .watched, .watchedCertificates, .replaced, .socket, .served: true
+            }
+        }
+
+        /// Whether the file is shown as long as it holds certificates alone.
+        package var mayBeShown: Bool {
+            switch self {
+            case .certificates, .watchedCertificates: true
+            case .kept, .watched, .replaced, .socket, .served: false
+            }
+        }
     }
 
     package let kind: Kind
@@ -25,6 +44,15 @@ package struct Belonging: Sendable, Hashable {
     package init(_ kind: Kind, _ path: String) {
         self.kind = kind
         self.path = path.hasPrefix("/") ? path : "\(ProcessOwner.directory)/\(path)"
+    }
+
+    /// The same of a lupin that reads its rules again.
+    var watched: Belonging {
+        switch kind {
+        case .kept: Belonging(.watched, path)
+        case .certificates: Belonging(.watchedCertificates, path)
+        case .watched, .watchedCertificates, .replaced, .socket, .served: self
+        }
     }
 
     /// The line that asks a sibling for its own.
@@ -86,11 +114,10 @@ extension Configuration {
     /// All that a lupin with this configuration reads and keeps.
     package func belongings(_ environment: [String: String]) -> [Belonging] {
         let home = ProcessOwner.home(environment)
-        var all = filesRead.map { Belonging(.kept, $0) }
+        var all = paths.flatMap(\.belongings)
         if let fileName { all.append(Belonging(.kept, fileName)) }
         if let files = try? AuthorityFiles(settings.intercept.authority, environment: environment) {
-            // Others may read the certificate, but not put another there.
-            all += [files.key, files.certificate].map { Belonging(.kept, $0) }
+            all += [Belonging(.kept, files.key), Belonging(.certificates, files.certificate)]
         }
         if case .file(let log) = settings.log.to {
             all.append(Belonging(settings.log.rotateBytes > 0 ? .replaced : .kept, log))
@@ -106,23 +133,23 @@ extension Configuration {
         if let admin = settings.admin.place(environment: environment, home: home)?.path {
             all.append(Belonging(.socket, admin))
         }
-        for token in settings.tokens {
-            if case .oauth2(let source) = token.source, let store = source.store {
-                all += [Belonging(.replaced, store), Belonging(.kept, "\(store).lock")]
-            }
-        }
-        for rule in rules.rules {
-            switch rule.respond?.content {
-            case .file(let path), .folder(let path): all.append(Belonging(.served, path))
-            case .text, .none?, nil: break
-            }
-            if case .some(.some(let jar)) = rule.cookieJar {
-                all += [Belonging(.replaced, jar), Belonging(.kept, "\(jar).lock")]
-            }
-        }
         return all
     }
 
     /// How many rotated logs are named; `keep` may be any number.
     private static let rotatedMax = 100
+}
+
+extension NamedPath {
+    /// What belongs to a lupin for whose rules the path stands.
+    fileprivate var belongings: [Belonging] {
+        switch role {
+        case .hosts, .key, .authorityKey, .users, .secret: [Belonging(.kept, path)]
+        case .certificates, .certificate, .authority: [Belonging(.certificates, path)]
+        case .cookies, .token: [Belonging(.replaced, path), Belonging(.kept, "\(path).lock")]
+        case .answers: [Belonging(.served, path)]
+        // Programs are for all. Of the others, those in force are named by the settings.
+        case .program, .log, .folder, .socket: []
+        }
+    }
 }

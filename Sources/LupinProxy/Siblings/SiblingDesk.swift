@@ -193,8 +193,7 @@ final class SiblingDesk {
     private func tellBelongings(_ channel: Channel, _ slot: ParkingSlot) async {
         var own = shared.snapshot.configuration.belongings(shared.environment)
         if let watched = watched() {
-            own = own.map { $0.kind == .kept ? Belonging(.watched, $0.path) : $0 }
-            own += watched.map { Belonging(.watched, $0) }
+            own = own.map(\.watched) + watched.map { Belonging(.watched, $0) }
         }
         let rest = Array(Belonging.text(of: own).utf8)
         channel.writableReason = .downstreamWritable

@@ -67,6 +67,20 @@ struct ConfinedViewTests {
         )
     }
 
+    @Test func `what is kept covers itself where it could be changed, and nowhere else`() {
+        #expect(
+            steps((.kept, "/srv/w/ca.pem"), (.writable, "/srv/w"))
+                == [.give("/srv/w"), .keep("/srv/w/ca.pem")]
+        )
+        #expect(steps((.kept, "/etc/app/ca.pem")).isEmpty)
+        for mark in ViewedPlace.Mark.allCases where mark != .writable {
+            let found = steps((mark, "/srv/w"), (.kept, "/srv/w/ca.pem"))
+            #expect(!found.contains(.keep("/srv/w/ca.pem")), "\(mark)")
+        }
+        let view = ConfinedView([ViewedPlace(.writable, "/w"), ViewedPlace(.kept, "/w/ca.pem")])
+        #expect(!view.isAbsent("/w/ca.pem") && !view.isWritable("/w/ca.pem"))
+    }
+
     @Test func `the first mark of a path stays`() {
         let view = ConfinedView([ViewedPlace(.absent, "/a"), ViewedPlace(.writable, "/a")])
         #expect(view.mark(of: "/a/b") == .absent && view.places.count == 1)

@@ -84,6 +84,28 @@ struct MountedTwiceTests {
         #expect(result.errors.contains("lupin replaces"), "\(result.errors)")
     }
 
+    @Test func `a certificate is read by every path, and changed by none`() throws {
+        let result = try run(
+            """
+            printf '%s\\n' '-----BEGIN CERTIFICATE-----' MAMCAQE= '-----END CERTIFICATE-----' \
+                > own/work/ca.pem
+            echo 'upstream: {tls: {roots: [work/ca.pem]}}' >> own/rules.yaml
+            cd road/work
+            usual=$options
+            for given in '' "--write $B/own/work"; do
+                options="$usual $given"
+                confined sh -c 'cat ca.pem $B/own/work/ca.pem | grep -c BEGIN
+                    for file in ca.pem $B/own/work/ca.pem; do
+                        (echo x > $file) || rm -f $file || mv $file moved || continue
+                        echo changed $file
+                    done' 2>/dev/null
+            done
+            wc -l < $B/own/work/ca.pem
+            """
+        )
+        #expect(result.output == "2\n2\n3\n", "\(result.errors)")
+    }
+
     @Test func `a folder of credentials is no working folder, by whatever path`() throws {
         let result = try run(
             """

@@ -1,0 +1,39 @@
+// What of a lupin's files is kept from confined commands: by the role of each path in its rules.
+import LupinCore
+import LupinProxy
+import Testing
+
+struct BelongingTests {
+    /// What belongs to a lupin whose rules name one path, without what every lupin has.
+    private func belongings(_ role: PathRole) -> [Belonging] {
+        var configuration = Configuration.defaults
+        let usual = Set(configuration.belongings(["HOME": "/users/ann"]))
+        configuration.paths = [NamedPath(role, "/srv/it")]
+        return configuration.belongings(["HOME": "/users/ann"]).filter { !usual.contains($0) }
+    }
+
+    @Test(arguments: PathRole.allCases)
+    func `what a role does not show to everybody is kept, unless it is a program or served`(
+        role: PathRole
+    ) {
+        let found = belongings(role)
+        switch role {
+        // Those in force are settings.
+        case .program, .log, .folder, .socket: #expect(found.isEmpty)
+        case .answers: #expect(found == [Belonging(.served, "/srv/it")])
+        default:
+            #expect(found.first?.path == "/srv/it")
+            #expect(found.first?.kind.mayBeShown == role.isPublic)
+        }
+    }
+
+    @Test func `where lupin replaces a file, its lock is kept, too`() {
+        for role in [PathRole.cookies, .token] {
+            #expect(
+                belongings(role) == [
+                    Belonging(.replaced, "/srv/it"), Belonging(.kept, "/srv/it.lock"),
+                ]
+            )
+        }
+    }
+}
