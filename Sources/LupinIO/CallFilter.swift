@@ -24,34 +24,45 @@ enum CallFilter {
         try answer([CONFINE_IOCTL], refused, if: [Test(.second, isOneOf: [0x5412, 0x541C])])
         // Sockets of virtual machines know no network: AF_VSOCK.
         try answer([CONFINE_SOCKET], refused, if: [Test(.first, isOneOf: [40])])
-        // Every message of a unix socket without connections may go elsewhere: SOCK_DGRAM, and
-        // SOCK_RAW, which means the same.
-        try answer(
-            [CONFINE_SOCKET, CONFINE_SOCKET_PAIR],
-            refusal(ESOCKTNOSUPPORT),
-            if: [localSocket, Test(.second, below: 0x10, isOneOf: [2, 3])]
+    }
+
+    /// Forbids unix sockets but connected pairs, for who is not asked about them.
+    static func forbidLocalSockets() throws(SystemError) {
+        try apply(
+            steps(for: [CONFINE_SOCKET], refusal(EACCES), if: [localSocket])
+                + stepsForDatagrams(refusal(noDatagrams)) + [step(result, CONFINE_ALLOW)]
         )
     }
 
-    /// Forbids unix sockets but connected pairs, for who is not asked about connections.
-    static func forbidLocalSockets() throws(SystemError) {
-        try answer([CONFINE_SOCKET], refusal(EACCES), if: [localSocket])
-    }
-
-    /// Has the kernel ask before every connect(2).
+    /// Has the kernel ask before every connect(2), and before a unix socket without connections is
+    /// made, which is always refused.
     ///
     /// - Returns: Where it asks (seccomp_unotify(2)).
     /// - Throws: EINVAL where the kernel can't, EBUSY where somebody else is asked already.
-    static func watchConnections() throws(SystemError) -> Descriptor {
-        let raw = unsafe try pass(steps(for: [CONFINE_CONNECT], CONFINE_ASK, if: [])) {
-            unsafe confine_watch_calls($0, $1)
-        }
+    static func watchSockets() throws(SystemError) -> Descriptor {
+        let steps =
+            steps(for: [CONFINE_CONNECT], CONFINE_ASK) + stepsForDatagrams(CONFINE_ASK)
+            + [step(result, CONFINE_ALLOW)]
+        let raw = unsafe try pass(steps) { unsafe confine_watch_calls($0, $1) }
         return Descriptor(owning: raw)
     }
+
+    /// The error of who makes a unix socket without connections.
+    static let noDatagrams = ESOCKTNOSUPPORT
 
     // MARK: Filters
 
     private static var localSocket: Test { Test(.first, isOneOf: [1]) }
+
+    /// Every message of a unix socket without connections may go elsewhere: SOCK_DGRAM, and
+    /// SOCK_RAW, which means the same.
+    private static func stepsForDatagrams(_ outcome: UInt32) -> [sock_filter] {
+        steps(
+            for: [CONFINE_SOCKET, CONFINE_SOCKET_PAIR],
+            outcome,
+            if: [localSocket, Test(.second, below: 0x10, isOneOf: [2, 3])]
+        )
+    }
 
     /// A comparison of an argument of a call.
     private struct Test {
@@ -85,22 +96,30 @@ enum CallFilter {
         _ outcome: UInt32,
         if tests: [Test] = []
     ) throws(SystemError) {
-        try apply(steps(for: calls, outcome, if: tests))
+        try apply(steps(for: calls, outcome, if: tests) + [step(result, CONFINE_ALLOW)])
     }
 
-    /// `outcome` for the calls with one of these numbers for which all tests hold; others go on.
+    /// `outcome` for the calls with one of these numbers for which all tests hold; for others the
+    /// steps behind these decide.
     private static func steps(
         for calls: [UInt32],
         _ outcome: UInt32,
-        if tests: [Test]
+        if tests: [Test] = []
     ) -> [sock_filter] {
-        let numbers = calls.indices.map { step(isEqual, calls[$0], yes: calls.count - $0) }
         let conditions = tests.indices.flatMap { index in
-            // To the last step, which lets the call go on.
+            // Behind the outcome.
             tests[index].steps(leavingOut: tests[(index + 1)...].reduce(1) { $0 + $1.count })
         }
-        return [step(load, CONFINE_CALL_NUMBER)] + numbers + [step(result, CONFINE_ALLOW)]
-            + conditions + [step(result, outcome), step(result, CONFINE_ALLOW)]
+        let numbers = calls.indices.map { index in
+            let rest = calls.count - 1 - index
+            return step(
+                isEqual,
+                calls[index],
+                yes: rest,
+                no: rest == 0 ? conditions.count + 1 : 0
+            )
+        }
+        return [step(load, CONFINE_CALL_NUMBER)] + numbers + conditions + [step(result, outcome)]
     }
 
     private static func apply(_ steps: [sock_filter]) throws(SystemError) {

@@ -1,5 +1,5 @@
 // Makes the connections of a confined command for it, and decides which sockets of this machine it
-// reaches.
+// makes and reaches.
 import CLinux
 import Glibc
 import LupinCore
@@ -12,7 +12,8 @@ import Synchronization
 /// address is read once, judged, and connected to from here, by a descriptor for the same socket.
 ///
 /// A network namespace keeps all in but unix sockets with a path. Such a one is reached if it was
-/// bound in the command's own network, or was given to the command.
+/// bound in the command's own network, or was given to the command. One without connections is not
+/// made at all.
 package final class ConnectWatch: Sendable {
     /// A file, whatever its name.
     package struct FileIdentity: Hashable, Sendable {
@@ -40,16 +41,19 @@ package final class ConnectWatch: Sendable {
         }
     }
 
-    /// What of connections by TCP is told.
+    /// What is told.
     package enum Event: Sendable {
-        /// To another address than the loopback interface's.
-        case leaving
-        /// To a server of this machine, which listens on the loopback interface outside.
-        case missing
+        /// A connection by TCP to another address than the loopback interface's.
+        case leaving(SocketAddress)
+        /// One to a server of this machine, which listens on the loopback interface outside.
+        case missing(SocketAddress)
+        /// A refused one to a unix socket of a program outside, by the path that was asked for.
+        case outside(String)
+        /// A unix socket without connections was refused.
+        case datagrams
     }
 
-    package typealias Note =
-        @Sendable (_ event: Event, _ program: String?, _ target: SocketAddress) -> Void
+    package typealias Note = @Sendable (_ event: Event, _ program: String?) -> Void
 
     /// The most calls that are dealt with at a time.
     private static let callsMax = 64
@@ -106,7 +110,7 @@ package final class ConnectWatch: Sendable {
         let sockets = Descriptor(owning: try SystemCall.check { linux_diagnosis_socket() })
         let watch: Descriptor
         do throws(SystemError) {
-            watch = try CallFilter.watchConnections()
+            watch = try CallFilter.watchSockets()
         } catch {
             try CallFilter.forbidLocalSockets()
             return false
@@ -172,6 +176,10 @@ package final class ConnectWatch: Sendable {
 
     /// Does what a call asks for, if that is allowed.
     private func answer(_ notice: seccomp_notif) {
+        guard UInt32(bitPattern: notice.data.nr) == CONFINE_CONNECT else {
+            note(.datagrams, ProcessFiles.process(ofThread: notice.pid).flatMap(program))
+            return end(notice.id, CallFilter.noDatagrams)
+        }
         do throws(SystemError) {
             let call = try read(notice)
             guard let line = try attempt(call) else { return end(notice.id) }
@@ -224,7 +232,9 @@ package final class ConnectWatch: Sendable {
             guard given.contains(identity) || sockets.contain(file, of: call.process) else {
                 // A socket whose program has ended is nobody's: programs remove such ones.
                 let isServed = outside?.contain(file, of: call.process) ?? false
-                throw SystemError(code: isServed ? EACCES : ECONNREFUSED)
+                guard isServed else { throw SystemError(code: ECONNREFUSED) }
+                note(.outside(path), program(of: call.process))
+                throw SystemError(code: EACCES)
             }
             // To look took a while.
             guard isWaiting(call.id) else { throw SystemError(code: ESRCH) }
@@ -234,14 +244,14 @@ package final class ConnectWatch: Sendable {
         }
         if again, !Self.isDecided(socket) { return .own(call.id) }
         let target = target(of: socket, call.address)
-        if let target, !target.isLocal, !again { note(.leaving, program(of: call.process), target) }
+        if let target, !target.isLocal, !again { note(.leaving(target), program(of: call.process)) }
         do throws(SystemError) {
             return try connect(socket, to: call.address, again: again) ? nil : .own(call.id)
         } catch {
             if let target, target.isLocal, Self.isRefused(socket, error),
                 listeners?.listener(at: target).user != nil
             {
-                note(.missing, program(of: call.process), target)
+                note(.missing(target), program(of: call.process))
             }
             throw error
         }

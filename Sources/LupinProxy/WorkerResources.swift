@@ -231,36 +231,46 @@ final class WorkerResources: UpstreamWorker {
     ) -> [UInt8] {
         _ = redactor
         tally.note(record, rule: rule, firstByte: firstByte)
-        if record.outcome == .denied { noteRefusal(record) }
+        switch record.outcome {
+        case .denied: noteRefusal(record)
+        case .error where record.error?.kind == .httpRequestError: noteRefusal(record)
+        case .ok, .error, .aborted, .truncated: break
+        }
         let line = sink.record(record, returnsLine: returnsLine)
         flushSoon()
         return line
     }
 
-    /// Notes what a list refused to a confined command, which is told at its end.
+    /// Notes what lupin refused to a confined command by a setting, which is told at its end.
     private func noteRefusal(_ record: borrowing ExchangeRecord) {
         guard shared.redirected != nil, let origin = record.origin else { return }
         let reason = record.error.map { ": \($0.detail)" } ?? ""
-        noteRefusal(record.request, to: origin, of: record.client.program, reason: reason)
+        let asked = asked(record.request, isRedirected: record.client.isRedirected)
+        noteRefusal(of: asked, to: origin, of: record.client.program, reason: reason)
     }
 
     /// Notes what was refused to a confined command; `reason` follows the target.
     func noteRefusal(
-        _ request: RequestHead?,
+        of asked: @autoclosure () -> String,
         to origin: Origin,
         of program: String?,
         reason: @autoclosure () -> String
     ) {
         guard let redirected = shared.redirected else { return }
         let target = "\(origin.host.text):\(origin.port)"
-        redirected.note(.refused, program, "\(target)\(text(request))\(reason())")
+        redirected.note(.refused, program, "\(target)\(asked())\(reason())")
     }
 
     /// The method and the path, where a rule may be about them rather than about the host.
-    private func text(_ request: RequestHead?) -> String {
-        guard let request, ![.get, .head, .connect].contains(request.method) else { return "" }
-        let path = String(request.pathText.prefix { $0 != "?" }.prefix(200))
-        return ": \(request.method.token) \(redactor.cleaned(path))"
+    func asked(_ request: RequestHead?, isRedirected: Bool) -> String {
+        switch request?.method {
+        case nil, .get, .head: return ""
+        // A client that knows of no proxy sent none.
+        case .connect: return isRedirected ? "" : ": CONNECT"
+        case let method?:
+            let path = request?.pathText.prefix { $0 != "?" }.prefix(200)
+            return ": \(method.token) \(redactor.cleaned(path.map(String.init) ?? ""))"
+        }
     }
 
     /// Hands an exchange that has ended to the exporter.

@@ -50,10 +50,13 @@ final class ConfinedService {
         slot: ParkingSlot
     ) async {
         let redirected = redirected
-        watch = await command.watch(slot: slot, given: given) { event, program, target in
+        watch = await command.watch(slot: slot, given: given) { event, program in
             switch event {
-            case .leaving: redirected.note(.past, program, redirected.target(of: target))
-            case .missing: redirected.note(.missing, program, target.description)
+            case .leaving(let target):
+                redirected.note(.past, program, redirected.target(of: target))
+            case .missing(let target): redirected.note(.missing, program, target.description)
+            case .outside(let path): redirected.note(.outside, program, path)
+            case .datagrams: redirected.note(.datagrams, program, "")
             }
         }
     }
@@ -89,6 +92,14 @@ final class ConfinedService {
             "these looked for servers that run outside: a rule that names the host leads programs "
                 + "there that use the proxy"
         )
+        tell(
+            .outside,
+            "these were refused unix sockets of programs outside, which --show PATH gives"
+        )
+        tell(
+            .datagrams,
+            "these were refused unix datagram sockets, such as that of the system's log"
+        )
     }
 
     private func tell(_ kind: Redirected.Sightings.Kind, _ sentence: String) {
@@ -97,8 +108,8 @@ final class ConfinedService {
         StandardError.print("lupin: \(sentence):")
         for pair in seen.pairs {
             let program = pair.program ?? (kind == .refused ? nil : "a program")
-            let start = program.map { "\(LogText.plain($0)) to " } ?? ""
-            StandardError.print("  \(start)\(LogText.plain(pair.target))")
+            let parts = [program, pair.target.isEmpty ? nil : pair.target].compactMap(\.self)
+            StandardError.print("  \(parts.map(LogText.plain).joined(separator: " to "))")
         }
         if seen.others > 0 { StandardError.print("  and \(seen.others) more connections") }
     }

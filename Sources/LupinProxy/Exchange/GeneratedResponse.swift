@@ -136,7 +136,12 @@ extension Exchange {
         guard canned.status(answering: request.method) >= 400,
             let origin = redirectedTo ?? record.origin
         else { return }
-        resources.noteRefusal(request, to: origin, of: client.program, reason: respondingReason)
+        resources.noteRefusal(
+            of: resources.asked(request, isRedirected: client.isRedirected),
+            to: origin,
+            of: client.program,
+            reason: respondingReason
+        )
     }
 
     /// The rule that answers, as the end of a confined command tells it.

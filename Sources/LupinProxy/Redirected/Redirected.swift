@@ -19,6 +19,10 @@ package final class Redirected: Sendable {
             case missing
             /// Was refused by a rule or a list; the target is followed by the reason.
             case refused
+            /// Was refused a unix socket of a program outside.
+            case outside
+            /// Was refused a unix socket without connections; there is no target.
+            case datagrams
         }
 
         package struct Pair: Sendable, Hashable {

@@ -84,17 +84,74 @@ struct ToldAtEndTests {
             result.errors.hasSuffix(
                 """
                 lupin: refused by the rules:
-                  one.test:443 (rule "nothing else")
+                  one.test:443: CONNECT (rule "nothing else")
                   two.test:80 (rule "nothing else")
                   law.test:80 (rule "law")
-                  law.test:443 (rule "law")
-                  in.test:443 (rule "in")
+                  law.test:443: CONNECT (rule "law")
+                  in.test:443: CONNECT (rule "in")
                   two.test:80: POST /c (rule "nothing else")
 
                 """
             ),
             "\(result.errors)"
         )
+    }
+
+    @Test func `unix sockets that were refused are told, and the command's own are not`() throws {
+        let place = try Place()
+        let work = "\(place.home)/work"
+        let door = try LocalDoor("\(work)/door.sock")
+        let script = #"""
+            import socket
+            def connect(path): socket.socket(socket.AF_UNIX).connect(path)
+            for make in (lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+                lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
+                lambda: connect("door.sock"), lambda: connect("/dev/log")):
+                try: make()
+                except OSError as error: print(error.strerror)
+            own = socket.socket(socket.AF_UNIX); own.bind("own"); own.listen(1); connect("own")
+            socket.socketpair(); socket.socket(type=socket.SOCK_DGRAM)
+            """#
+        let result = try place.run([SmallInternet.python, "-c", script])
+        #expect(
+            result.output == """
+                Socket type not supported
+                Socket type not supported
+                Permission denied
+                No such file or directory
+
+                """
+        )
+        #expect(
+            result.errors.hasSuffix(
+                """
+                lupin: these were refused unix sockets of programs outside, which --show PATH gives:
+                  python3 to door.sock
+                lupin: these were refused unix datagram sockets, such as that of the system's log:
+                  python3
+
+                """
+            ),
+            "\(result.errors)"
+        )
+        withExtendedLifetime(door) {}
+    }
+
+    @Test func `what is refused by a setting, and not by a rule, is told with it`() throws {
+        let place = try Place("access: {connect_ports: [443], deny_targets: [denied.test]}")
+        let script = #"""
+            import urllib.request
+            for url in ("https://one.test:444/", "https://denied.test/", "http://denied.test/"):
+                try: urllib.request.urlopen(url, timeout=20)
+                except Exception as error: pass
+            """#
+        let result = try place.run([SmallInternet.python, "-c", script])
+        let title = "lupin: refused by the rules:"
+        let told = result.errors.split(separator: "\n").drop { $0 != title }
+        let starts = ["  one.test:444: CONNECT", "  denied.test:443: CONNECT", "  denied.test:80"]
+        #expect(told.count == 4, "\(result.errors)")
+        for (line, start) in zip(told.dropFirst(), starts) { #expect(line.hasPrefix(start)) }
+        #expect(told.dropFirst().first?.contains("access.connect_ports") == true)
     }
 
     @Test func `what is absent is told where the command may have looked for it`() throws {
