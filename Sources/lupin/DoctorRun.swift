@@ -34,6 +34,8 @@ struct DoctorRun: Sendable {
         let folder: String
         /// Where the tools run: an empty folder, since Python and Node.js take modules from theirs.
         var place: String { "\(folder)/empty" }
+        /// What tools leave behind: Chromium does not remove its temporary files.
+        var temporary: String { "\(folder)/temporary" }
     }
 
     /// Tests the tools; returns 1 when one has failed.
@@ -80,7 +82,9 @@ struct DoctorRun: Sendable {
             files: files,
             folder: folder.path
         )
-        try WholeFile.makeDirectories(surroundings.place)
+        for path in [surroundings.place, surroundings.temporary] {
+            try WholeFile.makeDirectories(path)
+        }
         let report: Result<DoctorReport, any Error>
         do {
             report = .success(
@@ -164,7 +168,7 @@ struct DoctorRun: Sendable {
         let search = ProgramSearch(path: environment["PATH"])
         guard let program = probe.programs.lazy.compactMap(search.find).first else { return nil }
         let output = "\(surroundings.folder)/output"
-        let lines = environment.map { "\($0.key)=\($0.value)" }
+        let lines = variables(surroundings).map { "\($0.key)=\($0.value)" }
         var launch = ChildLaunch(program, probe.version, environment: lines)
         launch.outputFile = output
         launch.folder = surroundings.place
@@ -196,6 +200,10 @@ struct DoctorRun: Sendable {
         )
     }
 
+    private func variables(_ surroundings: Surroundings) -> [String: String] {
+        environment.merging(["TMPDIR": surroundings.temporary]) { $1 }
+    }
+
     private func fetch(
         _ scheme: String,
         _ probe: DoctorProbe,
@@ -208,7 +216,7 @@ struct DoctorRun: Sendable {
         let fill = { (text: String) in
             text.replacing("{url}", with: url).replacing("{folder}", with: surroundings.folder)
         }
-        var environment = environment
+        var environment = variables(surroundings)
         for (name, value) in probe.environment { environment[name] = fill(value) }
         let variables = ChildEnvironment(
             environment: environment,
