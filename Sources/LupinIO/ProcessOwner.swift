@@ -54,11 +54,24 @@ package enum ProcessOwner {
     /// The effective user's number outside this user namespace, as `unshare -r` makes one; nil
     /// where it is the same, or not known.
     package static var outerUserNumber: UInt32? {
-        guard let table = ProcessFiles.content(of: "/proc/self/uid_map", bytesMax: 64 << 10) else {
-            return nil
-        }
-        let outer = UserMap(table: table).outer(of: geteuid())
+        let outer = userMap?.outer(of: geteuid())
         return outer == geteuid() ? nil : outer
+    }
+
+    /// Whether nobody can know who this user is outside: of a user namespace that lies in another
+    /// one, the kernel tells the numbers in that.
+    ///
+    /// Then the home of who has the same number there is not this user's.
+    package static var isUnknownOutside: Bool {
+        guard let userMap, !userMap.isWhole, userMap.outer(of: geteuid()) == geteuid(),
+            let owner = accountHome.flatMap({ FileStatus(path: $0) })?.user
+        else { return false }
+        return owner != geteuid()
+    }
+
+    private static var userMap: UserMap? {
+        ProcessFiles.content(of: "/proc/self/uid_map", bytesMax: 64 << 10)
+            .map { UserMap(table: $0) }
     }
 
     /// The home of that user, if it is there and this user's; nil otherwise.

@@ -19,6 +19,13 @@ struct ConfinedBelongings {
         _ configuration: Configuration,
         _ environment: [String: String]
     ) throws(ConfinedRefusal) {
+        guard !ProcessOwner.isUnknownOutside else {
+            throw ConfinedRefusal(
+                message: "lupin runs in a user namespace that lies in another one, so it can't "
+                    + "know whose lupins run outside, and keep their files from the command; run "
+                    + "it outside of both, or in one alone"
+            )
+        }
         all = configuration.belongings(environment)
         let homes = [ProcessOwner.accountHome, ProcessOwner.outerHome].compactMap(\.self)
         let accounts = homes.flatMap { UserFolder.all(["HOME": $0]) }

@@ -19,6 +19,11 @@ package struct UserMap: Sendable {
         }
     }
 
+    /// Whether it leaves out no user, as outside of all user namespaces.
+    package var isWhole: Bool {
+        ranges.contains { $0.first == 0 && $0.outer == 0 && $0.count >= UInt64(UInt32.max) }
+    }
+
     /// The number outside of a user with this number inside; nil for one that is not known.
     package func outer(of user: UInt32) -> UInt32? {
         let user = UInt64(user)

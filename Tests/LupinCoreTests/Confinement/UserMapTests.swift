@@ -19,4 +19,12 @@ struct UserMapTests {
     func `the number outside`(table: String, user: UInt32, outer: UInt32?) {
         #expect(UserMap(table: Array(table.utf8)).outer(of: user) == outer)
     }
+
+    @Test func `outside of all namespaces no user is left out`() {
+        func isWhole(_ table: String) -> Bool { UserMap(table: Array(table.utf8)).isWhole }
+        #expect(isWhole("         0          0 4294967295\n"))
+        for table in ["", "0 0 1\n", "0 1000 4294967295\n", "0 0 65536\n", "1 1 4294967294\n"] {
+            #expect(!isWhole(table), "\(table)")
+        }
+    }
 }

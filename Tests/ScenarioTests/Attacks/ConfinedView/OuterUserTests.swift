@@ -10,18 +10,25 @@ private enum OuterUser {
     static let number: UInt32 = 54321
     static let isAnother = ProcessOwner.userNumber == 0
 
-    /// What makes lupin run as that user.
+    private static let unshare = ["/usr/bin/unshare", "-rm"]
+
+    /// What makes programs run as that user.
     private static var words: [String] {
         let identity = ["--reuid=\(number)", "--regid=\(number)", "--clear-groups"]
         let other = isAnother ? ["/usr/bin/setpriv"] + identity : []
-        return other + ["/usr/bin/unshare", "-rm", Lupin.path]
+        return other + unshare
     }
 
     static let isPossible =
         ConfinedPlace.isPossible && (try? run(["version"], in: nil))?.code == 0
 
-    static func run(_ arguments: [String], in folder: String?) throws -> Lupin.Result {
-        let all = words + arguments
+    /// Runs lupin in a namespace, or with `isNested` in one in that.
+    static func run(
+        _ arguments: [String],
+        in folder: String?,
+        isNested: Bool = false
+    ) throws -> Lupin.Result {
+        let all = words + (isNested ? unshare : []) + [Lupin.path] + arguments
         return try Lupin.run(program: all[0], Array(all.dropFirst()), in: folder)
     }
 }
@@ -51,9 +58,9 @@ struct OuterUserTests {
             }
         }
 
-        func confined(_ words: String...) throws -> Lupin.Result {
+        func confined(_ words: String..., isNested: Bool = false) throws -> Lupin.Result {
             let options = ["exec", "--confine", "--rules", rules, "--log", "/dev/null", "--"]
-            return try OuterUser.run(options + words, in: work)
+            return try OuterUser.run(options + words, in: work, isNested: isNested)
         }
     }
 
@@ -63,6 +70,15 @@ struct OuterUserTests {
         let result = try place.confined("sh", "-c", "id -u; echo written > file")
         #expect(result.code == 0 && result.output == "0\n", "\(result.errors)")
         #expect(WholeFile.content(of: "\(place.work)/file") == Array("written\n".utf8))
+    }
+
+    /// The kernel tells nobody who root of the outer one is.
+    @Test func `in a namespace in a namespace the command is not run, and why is told`() throws {
+        let result = try Place().confined("echo", "run", isNested: true)
+        #expect(result.code == 126 && result.output == "")
+        let lines = result.errors.split(separator: "\n").filter { $0.hasPrefix("lupin: error: ") }
+        #expect(lines.count == 1, "\(result.errors)")
+        #expect(lines.first?.contains("in a user namespace that lies in another one") == true)
     }
 
     @Test(.enabled(if: !OuterUser.isAnother, "the user of the namespace has no lupins"))
