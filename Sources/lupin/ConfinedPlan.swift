@@ -202,8 +202,10 @@ struct ConfinedPlan: Sendable {
 
     /// Whether a confined command has such folders of its own.
     static func isMadeAnew(_ path: String) -> Bool {
-        ["/dev", "/proc", "/sys"].contains { PlacePath.isWithin(path, $0) }
+        madeAnew.contains { PlacePath.isWithin(path, $0) }
     }
+
+    private static let madeAnew = ["/dev", "/proc", "/sys"]
 
     // MARK: What is given
 
@@ -217,6 +219,11 @@ struct ConfinedPlan: Sendable {
                 try keepOut(target, "\(path) is", as: mark)
                 if target == "/" {
                     throw ConfinedRefusal(message: "\(path) is the whole file system")
+                }
+                if Self.madeAnew.contains(target) {
+                    throw ConfinedRefusal(
+                        message: "\(path) is the command's own inside: name what lies in it"
+                    )
                 }
                 if mark == .writable, homes.contains(target), gifts.home != .shared {
                     throw ConfinedRefusal(

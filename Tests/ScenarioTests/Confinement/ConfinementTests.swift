@@ -185,6 +185,17 @@ struct ConfinementTests {
         #expect(try Lupin.run("exec", "--hide", "/", "--", "true").code == 64)
     }
 
+    @Test(arguments: ["/dev", "/proc", "/sys", "/"], ["--write", "--show"])
+    func `what is the command's own or all there is can't be given`(
+        path: String,
+        option: String
+    ) throws {
+        let result = try confined(["echo", "run"], in: try place(), options: [option, path])
+        #expect(result.code == 126 && result.output == "")
+        let cause = path == "/" ? "the whole file system" : "the command's own inside"
+        #expect(result.errors.contains("\(path) is \(cause)"), "\(result.errors)")
+    }
+
     @Test func `caches that variables name are used, and stay as they are`() throws {
         let home = try Folder()
         for name in ["work", "tools/pip", "tools/go/pkg", "tools/go/src", "tools/all/mozilla"] {
