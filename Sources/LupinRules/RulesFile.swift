@@ -112,13 +112,13 @@ package enum RulesFile {
         context.add(errors: reader.problems)
         var settings = Settings()
         var rules = RuleSet([])
-        var settingLines: [String: Int] = [:]
+        var places: [String: (line: Int, column: Int)] = [:]
         if let root {
             let entries = context.entries(root, of: "keys and values", example: "lupin: 1")
             var decoder = SettingsDecoder(context: context)
             let rulesNode = entries.flatMap { decoder.decode($0) }
             settings = decoder.settings
-            settingLines = decoder.lines
+            places = decoder.places
             let (trust, retry, cache) = (decoder.trust, decoder.retry, decoder.cache)
             RetryConsistency(context: context, settings: settings).check(retry)
             if let rulesNode {
@@ -156,7 +156,7 @@ package enum RulesFile {
         configuration.paths = context.paths.map(\.named)
         configuration.fileName = fileName
         configuration.text = text
-        configuration.settingLines = settingLines
+        configuration.settingPlaces = places
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
             errors: errors,

@@ -9,8 +9,8 @@ struct SettingsDecoder {
     private(set) var trust = TrustDefinitions()
     private(set) var retry = RetryDefinitions()
     private(set) var cache = CacheDefinitions()
-    /// The line of each key, by its dotted name.
-    private(set) var lines: [String: Int] = [:]
+    /// Where each key stands, by its dotted name.
+    private(set) var places: [String: (line: Int, column: Int)] = [:]
     /// The value of `exec.env`, which may stand before the tokens.
     private var variables: YAMLNode?
     /// Where `upstream.proxy` stands, for the check against our own listeners.
@@ -61,10 +61,14 @@ struct SettingsDecoder {
 
     // MARK: Walking the table
 
+    private mutating func note(_ entry: YAMLNode.Entry, as name: String) {
+        places[name] = (line: entry.keyPlace.line, column: entry.keyPlace.column)
+    }
+
     private mutating func decode(_ entries: [YAMLNode.Entry], in section: String) {
         for entry in entries {
             let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
-            lines[name] = entry.keyPlace.line
+            note(entry, as: name)
             if let setting = SettingsTable.setting(name) {
                 decode(entry, setting)
             } else if SettingsTable.keys(in: name).isEmpty {
@@ -109,7 +113,7 @@ struct SettingsDecoder {
     private mutating func decodeCache(_ entry: YAMLNode.Entry) {
         let example = "cache: {store: {memory: 128MiB}}"
         let entries = context.entries(entry.value, of: "a map", example: example) ?? []
-        for entry in entries { lines["cache.\(entry.key)"] = entry.keyPlace.line }
+        for entry in entries { note(entry, as: "cache.\(entry.key)") }
         if let store = entries.first(where: { $0.key == "store" }) {
             decodeSection(store, "cache.store")
         }

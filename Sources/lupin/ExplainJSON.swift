@@ -39,7 +39,7 @@ extension Explanation {
             line.add("setting", text: check.setting)
             line.add("ok", check.passes)
             line.add("reason", text: check.sentence)
-            if let number = configuration.settingLines[check.setting] {
+            if let number = configuration.settingPlaces[check.setting]?.line {
                 line.add("line", UInt64(number))
             }
         }

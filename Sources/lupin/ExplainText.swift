@@ -105,8 +105,8 @@ struct ExplainText {
 
     /// Returns `, lupin.yaml:12` when the file has the setting.
     private func line(_ setting: String) -> String {
-        guard let line = explanation.configuration.settingLines[setting] else { return "" }
-        return ", \(explanation.place(line))"
+        guard let place = explanation.configuration.settingPlaces[setting] else { return "" }
+        return ", \(explanation.place(place.line))"
     }
 
     private var interception: [String] {

@@ -134,7 +134,7 @@ extension Explanation {
                 isKey: own != nil || Explanation.usual.contains(setting.name)
             )
         }
-        if let line = configuration.settingLines["log"], case .off = configuration.settings.log.to {
+        if let line = configuration.settingPlaces["log"]?.line, case .off = configuration.settings.log.to {
             values.removeAll { $0.name.hasPrefix("log.") }
             values.append(SettingValue(name: "log", text: "off", line: line, isKey: true))
         }

@@ -314,6 +314,23 @@ struct SettingsTableTests {
         }
     }
 
+    @Test(arguments: [
+        ("workers: 2", "3:1: a change of workers"),
+        (
+            "admin: {http: {address: 127.0.0.1:0, token: 0123456789abcdef}, history: 6}",
+            "3:64: a change of admin.history"
+        ),
+        // What is gone stands nowhere: its section, or the file.
+        ("admin: {}", "3:1: a change of admin.history"),
+        ("", " a change of admin.history"),
+    ])
+    func `what needs a restart is told with its place`(body: String, sentence: String) throws {
+        let former = try configuration("admin: {history: 5}\nlog: off")
+        let told = try configuration("\n\(body)").restartDemands(after: former)
+        #expect(told.contains("lupin.yaml:\(sentence) needs a restart"), "\(told)")
+        #expect(former.restartDemands(after: former) == [])
+    }
+
     private func other(_ key: Setting.ListenerKey) -> String {
         switch key {
         case .address: "127.0.0.1:9"

@@ -34,9 +34,9 @@ struct WrittenFileTests {
             files: Self.files
         )
         #expect(loaded.fileName == "lupin.yaml")
-        #expect(loaded.settingLines["timeouts"] == 2)
-        #expect(loaded.settingLines["timeouts.connect"] == 2)
-        #expect(loaded.settingLines["intercept.client_rejects.for"] == 5)
+        #expect(loaded.settingPlaces["timeouts"]?.line == 2)
+        #expect(loaded.settingPlaces["timeouts.connect"]?.line == 2)
+        #expect(loaded.settingPlaces["intercept.client_rejects.for"]?.line == 5)
         #expect(
             loaded.rules.rules[0].keyLines == [
                 "match": 8, "timeouts.total": 10, "timeouts.dns": 11, "log": 12,

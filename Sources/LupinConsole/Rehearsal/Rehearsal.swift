@@ -157,9 +157,9 @@ package struct Rehearsal: Sendable {
     /// `access.clients (line 3)`.
     private func setting(_ name: String) -> String {
         let section = name.split(separator: ".").dropLast().joined(separator: ".")
-        let lines = lookout.configuration.settingLines
-        guard let line = lines[name] ?? lines[section] else { return "by \(name)" }
-        return "by \(name) (line \(line))"
+        let places = lookout.configuration.settingPlaces
+        guard let place = places[name] ?? places[section] else { return "by \(name)" }
+        return "by \(name) (line \(place.line))"
     }
 
     /// Whether the address that the exchange was sent to may no longer be connected to.

@@ -20,8 +20,8 @@ package struct Configuration: Sendable {
     package var secrets: [String]
     /// As the user named it; nil without a file.
     package var fileName: String?
-    /// 1-based line of each setting and section that the file has, by dotted name.
-    package var settingLines: [String: Int] = [:]
+    /// Where the key of each setting and section stands in the file, by dotted name, from 1.
+    package var settingPlaces: [String: (line: Int, column: Int)] = [:]
 
     package init(settings: Settings, rules: RuleSet, version: String, secrets: [String]) {
         self.settings = settings
@@ -38,6 +38,27 @@ package struct Configuration: Sendable {
         version: "00000000",
         secrets: []
     )
+}
+
+extension Configuration {
+    /// Returns a sentence about a setting as diagnostics of the file have it: behind
+    /// `lupin.yaml:12:3:`, or the place of its section, or that of the whole file, which lacks it.
+    package func located(_ sentence: String, at setting: String) -> String {
+        guard let fileName else { return sentence }
+        var name = setting[...]
+        while settingPlaces[String(name)] == nil, let dot = name.lastIndex(of: ".") {
+            name = name[..<dot]
+        }
+        let place = settingPlaces[String(name)].map { ":\($0.line):\($0.column)" } ?? ""
+        return "\(fileName)\(place): \(sentence)"
+    }
+
+    /// Why it can't follow `former` while lupin runs: a sentence for each setting that differs and
+    /// is read at the start alone.
+    package func restartDemands(after former: Configuration) -> [String] {
+        SettingsTable.settings.filter { $0.demandsRestart?(former.settings, settings) ?? false }
+            .map { located("a change of \($0.name) needs a restart", at: $0.name) }
+    }
 }
 
 extension Configuration {

@@ -11,13 +11,15 @@ extension Control {
     /// reading certificates and password files, opening the log.
     func adopt(_ configuration: Configuration) async throws(ReloadFailure) {
         let former = shared.snapshot
-        let fixed = Self.restartDemands(former.settings, configuration.settings)
+        let fixed = configuration.restartDemands(after: former.configuration)
         guard fixed.isEmpty else { throw ReloadFailure(fixed) }
         let unclaimed = surroundings.maker.passed.problems(
             configuration.settings,
             environment: surroundings.environment
         )
-        guard unclaimed.isEmpty else { throw ReloadFailure(unclaimed) }
+        guard unclaimed.isEmpty else {
+            throw ReloadFailure(unclaimed.map { configuration.located($0, at: "listen") })
+        }
         let made: ListenerMaker.Listeners
         do throws(Proxy.StartFailure) {
             made = try surroundings.maker.listeners(
@@ -25,12 +27,12 @@ extension Control {
                 keeping: shared.listeners
             )
         } catch {
-            throw ReloadFailure([error.message])
+            throw ReloadFailure([configuration.located(error.message, at: "listen")])
         }
         let snapshot: Snapshot
         do throws(ReloadFailure) {
             snapshot = try self.snapshot(configuration, after: former, made.all)
-            try prepareLog(configuration.settings.log, former.settings.log)
+            try prepareLog(of: configuration, after: former)
         } catch {
             for socket in made.added { socket.close() }
             throw error
@@ -43,12 +45,6 @@ extension Control {
         for socket in made.removed { socket.close() }
         shared.records.change(to: configuration.settings.log)
         exporter?.adopt(snapshot)
-    }
-
-    /// The settings that cannot change while lupin runs, one sentence each.
-    static func restartDemands(_ old: Settings, _ new: Settings) -> [String] {
-        SettingsTable.settings.filter { $0.demandsRestart?(old, new) ?? false }
-            .map { "a change of \($0.name) needs a restart" }
     }
 
     private func snapshot(
@@ -68,7 +64,7 @@ extension Control {
         do throws(Proxy.StartFailure) {
             try Proxy.prepare(issuer, for: configuration)
         } catch {
-            throw ReloadFailure([error.message])
+            throw ReloadFailure([configuration.located(error.message, at: "intercept.ca")])
         }
         return Snapshot(
             configuration.hiding(shared.standIns),
@@ -85,14 +81,16 @@ extension Control {
     }
 
     private func prepareLog(
-        _ log: LogSettings,
-        _ former: LogSettings
+        of configuration: Configuration,
+        after former: Snapshot
     ) throws(ReloadFailure) {
-        guard case .file(let path) = log.to, log.to != former.to else { return }
+        let log = configuration.settings.log
+        guard case .file(let path) = log.to, log.to != former.settings.log.to else { return }
         do throws(SystemError) {
             try RecordWriter.probe(log)
         } catch {
-            throw ReloadFailure(["cannot write records to \(path): \(error.message)"])
+            let sentence = "cannot write records to \(path): \(error.message)"
+            throw ReloadFailure([configuration.located(sentence, at: "log.to")])
         }
     }
 }

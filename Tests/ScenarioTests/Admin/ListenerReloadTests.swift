@@ -92,7 +92,8 @@ struct ListenerReloadTests {
                 Issue.record("\(result)")
                 return
             }
-            #expect(errors.first?.hasPrefix("cannot listen on 192.0.2.1:0: ") == true)
+            let place = "\(proxy.directory)/lupin.yaml:2:1: "
+            #expect(errors.first?.hasPrefix("\(place)cannot listen on 192.0.2.1:0: ") == true)
             #expect(proxy.proxy.rulesVersion == version)
             #expect(proxy.proxy.addresses == [proxy.address])
             let origin = try proxy.origin(answering: head("HTTP/1.1 204 None"))

@@ -143,20 +143,23 @@ struct ReloadTests {
     }
 
     @Test(arguments: [
-        ("workers: 1", "workers: 2", "workers"),
-        ("admin: {history: 5}", "admin: {history: 6}", "admin.history"),
-        ("admin: {socket: DIR/a}", "admin: {socket: DIR/b}", "admin.socket"),
-        ("", "admin: {http: {address: 127.0.0.1:0, token: 0123456789abcdef}}", "admin.http"),
+        ("workers: 1", "workers: 2", "2:1", "workers"),
+        ("admin: {history: 5}", "admin: {history: 6}", "2:9", "admin.history"),
+        ("admin: {socket: DIR/a}", "admin: {socket: DIR/b}", "2:9", "admin.socket"),
+        ("", "admin: {http: {address: 127.0.0.1:0, token: 0123456789abcdef}}", "2:9", "admin.http"),
     ])
     func `what needs a restart says so, and nothing else changes`(
         before: String,
         after: String,
+        place: String,
         key: String
     ) async throws {
         try await ProxyFixture.run(before) { proxy in
             let version = proxy.proxy.rulesVersion
             let result = try await proxy.reload(Self.rules("new", after))
-            #expect(result == .rejected(errors: ["a change of \(key) needs a restart"]))
+            let file = "\(proxy.directory)/lupin.yaml"
+            let error = "\(file):\(place): a change of \(key) needs a restart"
+            #expect(result == .rejected(errors: [error]))
             #expect(proxy.proxy.rulesVersion == version)
         }
     }
@@ -198,7 +201,8 @@ struct ReloadTests {
                 Issue.record("\(result)")
                 return
             }
-            #expect(errors.first?.hasPrefix("cannot write records to ") == true)
+            let start = "\(proxy.directory)/lupin.yaml:2:7: cannot write records to "
+            #expect(errors.first?.hasPrefix(start) == true)
             #expect(try client.get(origin.url()).status == 403)
         }
     }
