@@ -57,6 +57,40 @@ package struct WrittenFile: Sendable {
         )
     }
 
+    /// The settings of these names, each once, as the file writes them or else by default.
+    ///
+    /// A name that ends with a dot stands for what the file says there or below, and `tokens.NAME`
+    /// for a token of the file. Other names, such as those of rule keys, are none.
+    package func settings(named names: [String]) -> [(name: String, text: String, line: Int?)] {
+        var found: [(name: String, text: String, line: Int?)] = []
+        func add(_ name: String, _ value: Value?, default text: String = "") {
+            guard !found.contains(where: { $0.name == name }) else { return }
+            found.append((name: name, text: value?.text ?? text, line: value?.line))
+        }
+        for name in names {
+            if name.hasSuffix(".") {
+                let known = SettingsTable.settings.map(\.name)
+                for setting in known where "\(setting).".hasPrefix(name) {
+                    if let value = settings[setting] { add(setting, value) }
+                }
+            } else if name.hasPrefix("tokens.") {
+                if let value = token(String(name.dropFirst("tokens.".count))) { add(name, value) }
+            } else if let setting = SettingsTable.setting(name) {
+                add(name, settings[name], default: setting.defaultText)
+            } else if let value = settings[name] {
+                add(name, value)
+            }
+        }
+        return found
+    }
+
+    private func token(_ name: String) -> Value? {
+        guard case .map(let all)? = root.first(where: { $0.key == "tokens" })?.value.content,
+            let entry = all.first(where: { $0.key == name })
+        else { return nil }
+        return WrittenFile.value(of: entry, below: nil).value
+    }
+
     private mutating func note(_ entry: YAMLNode.Entry, _ section: String) {
         let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
         settings[name] = Value(line: entry.keyPlace.line, text: WrittenText.flow(entry.value))

@@ -62,17 +62,26 @@ struct ExplainText {
     /// The keys that decided how the recorded exchange ended, with their places.
     private var deciding: [String] {
         guard let end = explanation.record?.end else { return [] }
-        let names = end.decidingKeys + (end.answer == nil ? [] : ["respond"])
-        func decides(_ key: String) -> Bool {
-            names.contains { $0 == key || ($0.hasSuffix(".") && key.hasPrefix($0)) }
+        let names = end.decidingKeys
+        let holding = explanation.keys.filter { key in
+            names.contains(key.key)
+                || (key.key == "request" && names.contains(RecordedEnd.targetKey)
+                    && rules[key.rule].changesTarget)
         }
-        let keys = explanation.keys.filter { decides($0.key) }.map { key in
+        let keys = holding.map { key in
             "\(key.key): \(explanation.text(of: key)) "
                 + "(rule \"\(rules[key.rule].name)\", \(explanation.place(key.line)))"
         }
-        let settings = explanation.settings.filter { decides($0.name) }.map { setting in
-            "\(setting.name): \(setting.text) (\(setting.line.map(explanation.place) ?? "default"))"
-        }
+        let written = explanation.written ?? .defaults
+        let settings = written.settings(named: names)
+            .filter { setting in
+                !(setting.name == "upstream.proxy" && explanation.plan.proxy != nil)
+                    && !holding.contains { $0.key == setting.name && $0.part == .holds }
+            }
+            .map { setting in
+                "\(setting.name): \(setting.text) "
+                    + "(\(setting.line.map(explanation.place) ?? "default"))"
+            }
         let all = keys + settings
         return all.isEmpty ? [] : ["look at:"] + all.map { "  \($0)" }
     }

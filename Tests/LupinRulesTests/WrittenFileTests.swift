@@ -82,4 +82,28 @@ struct WrittenFileTests {
         let file = WrittenFile(text: "a: [", redaction: RedactionSettings())
         #expect(file.rules.isEmpty && file.settings.isEmpty)
     }
+
+    @Test func `settings that decide are told as they are written, or by default`() {
+        let text = """
+            lupin: 1
+            upstream: {dns: {ttl: 1h}, proxy: "http://proxy.corp:3128"}
+            access: {clients: [192.0.2.1]}
+            listen: [{address: 127.0.0.1:0}]
+            tokens:
+              github: {secret: "${env:GH}"}
+            """
+        let written = WrittenFile(text: text, redaction: RedactionSettings())
+        let names = [
+            "upstream.dns.ttl", "upstream.dns.", "timeouts.dns", "access.", "limits.", "listen",
+            "tokens.github", "tokens.other", "retry.", "request", "proxy",
+        ]
+        let told = written.settings(named: names)
+        #expect(
+            told.map(\.name) == [
+                "upstream.dns.ttl", "timeouts.dns", "access.clients", "listen", "tokens.github",
+            ]
+        )
+        #expect(told.map(\.line) == [2, nil, 3, 4, 6])
+        #expect(told.map(\.text).prefix(3) == ["1h", "5s", "[192.0.2.1]"])
+    }
 }

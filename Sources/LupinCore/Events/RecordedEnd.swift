@@ -40,11 +40,46 @@ package struct RecordedEnd: Sendable {
             .first { $0.hasPrefix(CannedResponse.stepName) }
     }
 
-    /// The keys that affect the failure; empty for none.
+    /// The keys that affect the end, as ``ErrorKind/decidingKeys(status:)`` names them; empty for
+    /// none.
+    ///
+    /// Two stand for a part of what bears their name: `tokens.NAME` for one token, and
+    /// ``targetKey`` for those `request` keys of rules that have a `url` step.
     package var decidingKeys: [String] {
+        var keys = answer == nil ? [] : ["respond"]
+        guard let error else { return keys }
+        let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
+        switch error {
+        case .proxyInternalError where failedToken != nil: break
         // Before it shows a certificate, a server doesn't ask for ours.
-        if error == .tlsAlertReceived, record[field: .trustLeaf] == nil { return ["tls"] }
-        return error?.decidingKeys ?? []
+        case .tlsAlertReceived where record[field: .trustLeaf] == nil:
+            keys += ErrorKind.tlsProtocolError.decidingKeys(status: 502)
+        default: keys += error.decidingKeys(status: status ?? error.defaultStatus)
+        }
+        if let failedToken { keys.append("tokens.\(failedToken)") }
+        if let detail = record[field: .errorDetail]?.string {
+            keys += SettingsTable.named(in: detail)
+        }
+        if parent != nil { keys += ["proxy", "upstream.proxy"] }
+        if error.defaultSide != .downstream {
+            if isSentElsewhere { keys.append(Self.targetKey) }
+            if record[field: .redirects]?.list?.isEmpty == false { keys.append("redirect") }
+        }
+        return keys
+    }
+
+    /// The `request` of a rule that sends requests elsewhere.
+    package static let targetKey = "request.url"
+
+    /// The token that there was none of, for which the exchange failed.
+    private var failedToken: String? {
+        guard let action = record[field: .tokenAction]?.string else { return nil }
+        let isFailure = ["missing", "failed", "excessive"].contains(action)
+        return isFailure ? record[field: .token]?.string : nil
+    }
+
+    private var isSentElsewhere: Bool {
+        record[field: .steps]?.list?.contains { $0.string?.hasPrefix("url ") == true } ?? false
     }
 
     // MARK: Parts

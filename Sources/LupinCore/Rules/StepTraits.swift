@@ -71,6 +71,11 @@ extension Rule {
         return (traits.auth + traits.namedTokens + standIns).filter { known.insert($0).inserted }
     }
 
+    /// Whether a step sends its requests elsewhere.
+    package var changesTarget: Bool {
+        steps.contains { if case .url = $0 { true } else { false } }
+    }
+
     /// Whether its requests certainly use http.
     package var isPlain: Bool {
         for step in steps.reversed() {

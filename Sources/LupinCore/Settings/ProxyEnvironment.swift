@@ -296,8 +296,7 @@ extension UpstreamSettings {
     package func exception(forAllOf rule: Rule) -> String? {
         guard let proxy = rule.proxy, proxy != .direct else { return nil }
         // Requests that it sends elsewhere are another matter.
-        let isMoved = rule.steps.contains { if case .url = $0 { true } else { false } }
-        if isMoved || rule.matches.isEmpty { return nil }
+        if rule.changesTarget || rule.matches.isEmpty { return nil }
         var first: String?
         for match in rule.matches {
             guard let hosts = match.hosts, !hosts.isEmpty else { return nil }

@@ -344,18 +344,73 @@ struct RecordedEndTests {
         #expect(keys.contains("tls") == !isShown)
     }
 
-    @Test func `each kind says which keys decide, and all of them exist`() {
+    /// Failures about which the rules file has nothing to say.
+    private static let undecided: Set<ErrorKind> = [.httpResponseTransferCoding]
+
+    @Test(arguments: ErrorKind.allCases)
+    func `each kind says which keys decide, and all of them exist`(kind: ErrorKind) {
         let rules = Set(RuleKey.allCases.map(\.rawValue) + ["auth"])
         let settings = SettingsTable.settings.map(\.name)
-        for kind in ErrorKind.allCases {
-            for key in kind.decidingKeys {
+        let statuses: [UInt16] = [400, 403, 404, 405, 407, 408, 413, 414, 417, 421, 429, 431]
+        for status in statuses + [500, 501, 502, 503, 504, 505] {
+            for key in kind.decidingKeys(status: status) {
+                let name = key.hasSuffix(".") ? String(key.dropLast()) : key
                 let isKnown =
-                    key.hasSuffix(".")
-                    ? settings.contains { $0.hasPrefix(key) }
-                    : rules.contains(key)
-                        || settings.contains { $0 == key || $0.hasPrefix(key + ".") }
+                    rules.contains(key)
+                    || settings.contains { $0 == name || $0.hasPrefix(name + ".") }
                 #expect(isKnown, "\(kind): \(key)")
             }
         }
+        let usual = kind.decidingKeys(status: kind.defaultStatus)
+        #expect(usual.isEmpty == Self.undecided.contains(kind))
+    }
+
+    private func keys(
+        _ kind: ErrorKind,
+        _ detail: String = "",
+        _ change: (inout ExchangeRecord) -> Void = { _ in }
+    ) throws -> [String] {
+        var record = makeFullRecord()
+        record.error = LupinError(kind, detail: detail)
+        record.rules.steps = []
+        record.redirects = []
+        record.authentication = nil
+        change(&record)
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        return RecordedEnd(try #require(parseJSON(line))).decidingKeys
+    }
+
+    @Test func `a name that no DNS knows leads to what is remembered of DNS`() throws {
+        #expect(try keys(.dnsError).contains("upstream.dns.ttl"))
+        #expect(try keys(.dnsTimeout).contains("timeouts.dns"))
+    }
+
+    @Test(arguments: ErrorKind.allCases)
+    func `what a step sent elsewhere leads to that step, and what was followed to redirect`(
+        kind: ErrorKind
+    ) throws {
+        let moved = try keys(kind) { $0.rules.steps = ["set x-a", "url host=other.example"] }
+        #expect(moved.contains(RecordedEnd.targetKey) == (kind.defaultSide != .downstream))
+        #expect(try !keys(kind).contains(RecordedEnd.targetKey))
+        #expect(try !keys(kind).contains("redirect") || kind == .proxyInternalError)
+    }
+
+    @Test(arguments: ["missing", "failed", "excessive", "used"])
+    func `what failed for want of a token leads to that token`(action: String) throws {
+        let line = """
+            {"outcome":"error","http":{"response":{"status_code":502}},"error":{"type":"proxy_internal_error"},\
+            "auth":{"token":"github","action":"\(action)"}}
+            """
+        let keys = RecordedEnd(try #require(parseJSON(line))).decidingKeys
+        #expect(keys.contains("tokens.github") == (action != "used"))
+        #expect(keys.contains("request") == (action == "used"))
+    }
+
+    @Test func `a setting that the reason names decides`() throws {
+        let denied = "access.connect_ports does not list port 22."
+        #expect(try keys(.httpRequestDenied, denied).contains("access.connect_ports"))
+        let late = "The tunnel was silent for timeouts.tunnel_idle."
+        #expect(try keys(.connectionTerminated, late).contains("timeouts.tunnel_idle"))
+        #expect(try !keys(.connectionTerminated, "timeouts.tunnel_idles").contains("timeouts"))
     }
 }
