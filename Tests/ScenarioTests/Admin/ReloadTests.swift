@@ -157,8 +157,7 @@ struct ReloadTests {
         try await ProxyFixture.run(before) { proxy in
             let version = proxy.proxy.rulesVersion
             let result = try await proxy.reload(Self.rules("new", after))
-            let file = "\(proxy.directory)/lupin.yaml"
-            let error = "\(file):\(place): a change of \(key) needs a restart"
+            let error = "test.yaml:\(place): a change of \(key) needs a restart"
             #expect(result == .rejected(errors: [error]))
             #expect(proxy.proxy.rulesVersion == version)
         }
@@ -201,7 +200,7 @@ struct ReloadTests {
                 Issue.record("\(result)")
                 return
             }
-            let start = "\(proxy.directory)/lupin.yaml:2:7: cannot write records to "
+            let start = "test.yaml:2:7: cannot write records to "
             #expect(errors.first?.hasPrefix(start) == true)
             #expect(try client.get(origin.url()).status == 403)
         }
