@@ -214,7 +214,7 @@ public final class Proxy: Sendable {
     package func leave() {
         // A file server that is gone must not keep the process.
         guard shared.isSiblingFolderNear else { return }
-        SiblingFolder.removeFiles(of: shared.pseudonym, in: shared.siblingFolders)
+        SiblingFolder.removeFiles(of: shared.siblingName, in: shared.siblingFolders)
     }
 
     /// Jobs that reached a worker from another thread so far; constant in steady state.

@@ -98,6 +98,8 @@ final class Shared: Sendable {
     /// a row are not taken for a loop.
     var pseudonym: String { via.pseudonym }
     let networkNames: NetworkNames
+    /// The name of this process in the sibling folders.
+    let siblingName: String
     /// That name as a member of Via.
     let via: ViaMembers
     private struct Current {
@@ -162,9 +164,14 @@ final class Shared: Sendable {
         via = ViaMembers(
             pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
         )
+        siblingName = SiblingFolder.name(
+            of: via.pseudonym,
+            rulesFile: snapshot.configuration.fileName,
+            environment: environment
+        )
         networkNames = NetworkNames(of: via.pseudonym, in: siblingFolders)
         marks = ListenerMarks(
-            of: via.pseudonym,
+            of: siblingName,
             networkNames,
             in: siblingFolders,
             isFolderNear: isSiblingFolderNear,

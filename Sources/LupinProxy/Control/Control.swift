@@ -359,7 +359,7 @@ final class Control {
 
     // MARK: Reporting
 
-    /// Logs that a lupin process of this user ended without stopping.
+    /// Logs that a lupin process of this installation ended without stopping.
     private func tell(_ crash: CrashEvent) {
         shared.logger.warning("\(crash.sentence)")
         let settings = shared.snapshot.settings.log

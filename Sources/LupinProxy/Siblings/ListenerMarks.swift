@@ -35,7 +35,7 @@ final class ListenerMarks: Sendable {
     }
 
     private let state = Mutex(State())
-    private let pseudonym: String
+    private let name: String
     private let names: NetworkNames
     private let folders: [String]
     /// Whether a loop may read the folders itself.
@@ -43,7 +43,7 @@ final class ListenerMarks: Sendable {
     private let logger: Logger
 
     init(
-        of pseudonym: String,
+        of name: String,
         _ names: NetworkNames,
         in folders: [String],
         isFolderNear: Bool,
@@ -51,7 +51,7 @@ final class ListenerMarks: Sendable {
     ) {
         self.names = names
         self.logger = logger
-        self.pseudonym = pseudonym
+        self.name = name
         self.folders = folders
         self.isFolderNear = isFolderNear
     }
@@ -113,7 +113,7 @@ final class ListenerMarks: Sendable {
     }
 
     private func path(of socket: ListeningSocket, in folder: String) -> String {
-        "\(folder)/\(SiblingFolder.markName(of: pseudonym, inode: socket.inode))"
+        "\(folder)/\(SiblingFolder.markName(of: name, inode: socket.inode))"
     }
 
     // MARK: Asking
@@ -143,7 +143,7 @@ final class ListenerMarks: Sendable {
             if state.withLock({ $0.all.contains { $0.address.port == address.port } }) {
                 return .own
             }
-            let own = "-\(pseudonym)@"
+            let own = "-\(name)@"
             return await marks(processes, slot)?.allSatisfy { $0.contains(own) } == true
                 ? .other : .unknown
         }

@@ -41,7 +41,7 @@ package struct NetworkNames: Sendable {
     /// It blocks.
     func apart() -> Set<String>? {
         guard let names = all(of: ProcessOwner.userNumber),
-            let sockets = SiblingFolder.siblings(of: pseudonym, in: folders)
+            let sockets = try? folders.flatMap(SiblingFolder.sockets(in:))
         else { return nil }
         let known = Set(sockets.map(SiblingFolder.pseudonym(of:)))
         return names.filter { !known.contains(pseudonym(in: $0)) }

@@ -97,11 +97,11 @@ extension Exchange {
     /// The sockets of the other lupin processes of this user; nil when they can't be read.
     private func siblings(in slot: ParkingSlot) async -> [String]? {
         let shared = resources.shared
-        let (pseudonym, folders) = (shared.pseudonym, shared.siblingFolders)
+        let (name, folders) = (shared.siblingName, shared.siblingFolders)
         // The folder holds a few names, usually only our own.
-        if shared.isSiblingFolderNear { return SiblingFolder.siblings(of: pseudonym, in: folders) }
+        if shared.isSiblingFolderNear { return SiblingFolder.siblings(of: name, in: folders) }
         return await shared.processes.ask(slot: slot) {
-            SiblingFolder.siblings(of: pseudonym, in: folders)
+            SiblingFolder.siblings(of: name, in: folders)
         } ?? nil
     }
 

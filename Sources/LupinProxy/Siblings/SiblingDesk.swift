@@ -42,7 +42,7 @@ final class SiblingDesk {
     }
 
     /// Starts to answer; without a folder it does nothing.
-    /// - Returns: The siblings that ended without stopping since the last check.
+    /// - Returns: The lupins of this installation that ended without stopping since the last check.
     func open() -> [CrashEvent] {
         guard !shared.siblingFolders.isEmpty else { return [] }
         openForOthers()
@@ -51,7 +51,7 @@ final class SiblingDesk {
         for folder in shared.siblingFolders where listener == nil {
             do throws(LocalSocketProblem) {
                 let listener = try LocalListener(
-                    path: "\(folder)/\(SiblingFolder.socketName(of: shared.pseudonym))",
+                    path: "\(folder)/\(SiblingFolder.socketName(of: shared.siblingName))",
                     makingDirectory: true,
                     on: loop,
                     slot: slot
@@ -75,9 +75,11 @@ final class SiblingDesk {
         return shared.siblingFolders.flatMap { folder in
             let sockets = (try? SiblingFolder.sockets(in: folder)) ?? []
             defer { SiblingFolder.removeDeadMarks(in: folder) }
-            return LocalSocket.removeDead(sockets, in: folder).map {
-                CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
-            }
+            return LocalSocket.removeDead(sockets, in: folder)
+                .filter { SiblingFolder.isOfInstallation(of: shared.siblingName, socket: $0.path) }
+                .map {
+                    CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
+                }
         }
     }
 

@@ -70,38 +70,56 @@ package enum SiblingFolder {
         }
     }
 
-    /// Removes the marks, and then the socket, of this process with this pseudonym in `Via`.
-    static func removeFiles(of pseudonym: String, in folders: [String]) {
-        let name = socketName(of: pseudonym)
-        let prefix = name.dropLast(suffix.count) + markInfix
+    /// The name of a process in the folder: its pseudonym in `Via`, and a digest of what makes its
+    /// installation, the rules file and the folder for what is kept.
+    package static func name(
+        of pseudonym: String,
+        rulesFile: String?,
+        environment: [String: String]
+    ) -> String {
+        let file = rulesFile.map { $0.hasPrefix("/") ? $0 : "\(ProcessOwner.directory)/\($0)" }
+        let state = environment["XDG_STATE_HOME"] ?? ProcessOwner.home(environment)
+        return "\(pseudonym).\(digits(of: "\(file ?? "")\n\(state ?? "")", count: 2))"
+    }
+
+    /// Whether a socket is of the same installation as the process with this name.
+    package static func isOfInstallation(of name: String, socket: String) -> Bool {
+        let installation = name.drop { $0 != "." }
+        return socket.hasSuffix("\(installation)\(suffix)") && !installation.isEmpty
+    }
+
+    /// Removes the marks, and then the socket, of this process with this name.
+    static func removeFiles(of name: String, in folders: [String]) {
+        let socket = socketName(of: name)
+        let prefix = socket.dropLast(suffix.count) + markInfix
         for folder in folders {
             for mark in marks(in: [folder]) ?? [] where mark.hasPrefix(prefix) {
                 LocalSocket.removeMark(at: "\(folder)/\(mark)")
             }
-            LocalSocket.removeMark(at: "\(folder)/\(name)")
+            LocalSocket.removeMark(at: "\(folder)/\(socket)")
         }
     }
 
-    /// The sockets of the other processes, without that of the process with this pseudonym in
-    /// `Via`; nil when they can't be read.
-    static func siblings(of pseudonym: String, in folders: [String]) -> [String]? {
+    /// The sockets of the other processes, without that of the process with this name; nil
+    /// when they can't be read.
+    static func siblings(of name: String, in folders: [String]) -> [String]? {
         try? folders.flatMap { folder in
-            let own = "\(folder)/\(socketName(of: pseudonym))"
+            let own = "\(folder)/\(socketName(of: name))"
             return try sockets(in: folder).filter { $0 != own }
         }
     }
 
-    /// The name of the socket of a process with this pseudonym in `Via`.
+    /// The name of the socket of a process with this name.
     package static func socketName(
-        of pseudonym: String,
+        of name: String,
         process: Int32 = ProcessOwner.processNumber
     ) -> String {
-        "\(process)-\(pseudonym)\(suffix)"
+        "\(process)-\(name)\(suffix)"
     }
 
     /// The name of the mark for a listening socket of that process.
-    static func markName(of pseudonym: String, inode: UInt64) -> String {
-        "\(ProcessOwner.processNumber)-\(pseudonym)\(markInfix)\(inode)"
+    static func markName(of name: String, inode: UInt64) -> String {
+        "\(ProcessOwner.processNumber)-\(name)\(markInfix)\(inode)"
     }
 
     /// The number of the process that made the socket.
@@ -115,7 +133,7 @@ package enum SiblingFolder {
     /// The pseudonym of the process that made the socket.
     static func pseudonym(of socket: String) -> Substring {
         let name = socket.split(separator: "/").last ?? ""
-        return name.drop { $0 != "-" }.dropFirst().prefix { $0 != "@" }
+        return name.drop { $0 != "-" }.dropFirst().prefix { $0 != "." && $0 != "@" }
     }
 
     private static let suffix = "\(machine).sock"
@@ -123,11 +141,15 @@ package enum SiblingFolder {
 
     /// Other machines may share the home; their sockets can't be reached from here.
     private static let machine: String = {
-        let digest = MessageDigest.sha256("lupin \(ProcessOwner.machine)".utf8.span)
-        let digits = digest.prefix(6).map { byte in
+        "@\(digits(of: "lupin \(ProcessOwner.machine)", count: 6))"
+    }()
+
+    /// The first bytes of a digest of `text`, in hexadecimal digits.
+    private static func digits(of text: String, count: Int) -> String {
+        let digits = MessageDigest.sha256(text.utf8.span).prefix(count).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0\(digits)" : digits
         }
-        return "@\(digits.joined())"
-    }()
+        return digits.joined()
+    }
 }

@@ -2,7 +2,7 @@
 import LupinCore
 import LupinIO
 
-/// A lupin process of this user that crashed or was killed, found when the next one starts.
+/// A lupin process of this installation that crashed or was killed, found when the next one starts.
 struct CrashEvent: Sendable {
     let process: Int32
     /// When it started, in seconds since 1970.
