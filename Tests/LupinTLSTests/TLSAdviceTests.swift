@@ -14,7 +14,8 @@ struct TLSAdviceTests {
             (.alertReceived(.certificateRequired), true, certificate),
             (.peerRejectedOurCertificate(.unknownAuthority), true, certificate),
             (.alertReceived(.unrecognizedName), false, "does not know the name"),
-            (.unsupportedVersion, false, "TLS 1.2"), (.insecureRenegotiation, false, "RFC 5746"),
+            (.unsupportedVersion, false, "by no setting"),
+            (.insecureRenegotiation, false, "RFC 5746"),
             (.renegotiation, true, "client_cert"),
             (.notTLS, false, "Does the port speak TLS"), (.truncated, false, "speak TLS"),
             (.truncated, true, nil),
@@ -59,6 +60,17 @@ struct TLSAdviceTests {
         #expect(text.contains(words))
         #expect(text.contains("ALL:@SECLEVEL=0") == (ciphers == .standard))
         #expect(text.contains("intercept.except"))
+    }
+
+    @Test(arguments: [CipherChoice.standard, .ofRule, .ofTLS13])
+    func `a server without a version in common leads to the setting that offers one`(
+        ciphers: CipherChoice
+    ) throws {
+        let failure = TLSFailure(.unsupportedVersion, reason: "")
+        let advice = failure.advice(hasShownCertificate: false, ciphers: ciphers)
+        let text = try #require(advice)
+        #expect(text.contains("upstream.tls.min") == (ciphers == .ofTLS13))
+        #expect(text.contains("intercept.except") == (ciphers != .ofTLS13))
     }
 
     @Test(
