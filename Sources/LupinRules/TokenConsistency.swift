@@ -22,7 +22,8 @@ struct TokenConsistency {
                 checkPlainText(token, rule, entry)
             }
             if rule.standInPlaces != .fields, named.isEmpty,
-                let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue })
+                let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue }),
+                !entries.contains(where: { Self.namesToken($0.value) })
             {
                 let message = "\"stand_ins\" says where, and the rule names no token"
                 context.error(.key, message, at: entry, hint: "write tokens: [github] beside in")
@@ -31,6 +32,22 @@ struct TokenConsistency {
         checkMoves(rules)
         checkScrub(rules)
         warnOfUnused(rules.map(\.rule))
+    }
+
+    /// Whether the text of a rule names a token, be it one with an error of its own.
+    private static func namesToken(_ node: YAMLNode) -> Bool {
+        switch node.content {
+        case .scalar(let text, _): return text.contains("${token:")
+        case .list(let items): return items.contains(where: namesToken)
+        case .map(let entries):
+            return entries.contains { entry in
+                if ["auth", "tokens"].contains(entry.key) {
+                    if case .list(let names) = entry.value.content { return !names.isEmpty }
+                    return !entry.value.isEmpty
+                }
+                return namesToken(entry.value)
+            }
+        }
     }
 
     /// E-AUTH: a token that would certainly be sent to another machine without TLS.

@@ -81,6 +81,19 @@ struct StandInDecoderTests {
         #expect(told.hasPrefix("lupin.yaml:6:"))
     }
 
+    @Test(arguments: [
+        "stand_ins: {tokens: githup, in: query}", "stand_ins: {tokens: [old], in: query}",
+        "stand_ins: {in: query}, request: [{auth: githup}]",
+        "stand_ins: {in: query}, request: [{set: {X-A: \"${token:githup}\"}}]",
+    ])
+    func `a token with an error of its own is told once, and was named`(rule: String) {
+        let told = decode(Self.tokens + "rules: [{match: a.example, \(rule)}]").errors
+        #expect(told.count == 1, "\(told.map(\.text))")
+        #expect(!told.contains { $0.message.contains("names no token") })
+        let none = "rules: [{match: a.example, stand_ins: {tokens: [], in: query}}]"
+        #expect(errors(Self.tokens + none).contains("names no token"))
+    }
+
     @Test func `a template that could be guessed is told at its place`() {
         #expect(
             tokenErrors("a: {bearer: tttttt, stand_in: \"x{8}\"}") == [
