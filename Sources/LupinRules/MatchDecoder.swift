@@ -24,9 +24,11 @@ struct MatchDecoder {
         case .map(let entries):
             return match(entries)
         case .scalar:
-            return context.pattern(node, expected: "a match") { text throws(PatternProblem) in
+            let match = context.pattern(node, expected: "a match") { text throws(PatternProblem) in
                 try Match(string: text)
             }
+            for path in match?.paths ?? [] { context.warnOfForm(path, at: node) }
+            return match
         case .list:
             let hint = "write api.example/v1/** or {host: api.example}"
             return context.refuse(.type, "expected a match, found a list", at: node, hint: hint)
@@ -133,7 +135,24 @@ extension DecodingContext {
     }
 
     func pathPattern(_ node: YAMLNode) -> PathPattern? {
-        pattern(node, expected: "a path") { text throws(PatternProblem) in try PathPattern(text) }
+        let pattern = pattern(node, expected: "a path") { text throws(PatternProblem) in
+            try PathPattern(text)
+        }
+        if let pattern { warnOfForm(pattern, at: node) }
+        return pattern
+    }
+
+    /// Warns of a path that is not as requests are matched.
+    func warnOfForm(_ pattern: PathPattern, at node: YAMLNode) {
+        if let form = pattern.normalForm {
+            let message = "paths are compared in normal form, and this one is in another"
+            warning(.glob, message, at: node, hint: "write \(form)")
+        } else if pattern.hasEmptySegment {
+            let message =
+                "many servers read // as /, so access.paths: strict refuses requests with it "
+                + "where this rule decides"
+            warning(.glob, message, at: node, hint: "write a single slash")
+        }
     }
 
     func valuePattern(_ node: YAMLNode) -> ValuePattern? {

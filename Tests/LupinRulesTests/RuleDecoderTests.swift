@@ -164,6 +164,22 @@ struct RuleDecoderTests {
         )
     }
 
+    @Test(arguments: [
+        ("{path: /%7euser}", "write /~user"), ("{path: [/a, /a/%2e%2e/b]}", "write /b"),
+        ("{not: {path: /a/./b}}", "write /a/b"), ("a.example/a%2fb/**", "write /a%2Fb/**"),
+        ("{path: /v1//x}", "a single slash"), ("a.example/v1//x", "a single slash"),
+        (#"{path: '/^\/%7Eann/'}"#, #"write /^\/~ann/"#),
+    ])
+    func `a path in another form is a warning with the form to write`(
+        match: String,
+        hint: String
+    ) throws {
+        let result = decode("rules: [{match: \(match)}]")
+        #expect(result.errors.isEmpty)
+        #expect(result.warnings.contains { $0.hint?.contains(hint) == true })
+        #expect(decode("rules: [{match: {path: [/v1/**, /a%2Fb, /a b]}}]").warnings.isEmpty)
+    }
+
     // MARK: Steps
 
     @Test func `steps keep their order and take several fields`() throws {

@@ -66,6 +66,26 @@ package struct PathPattern: Sendable {
         return segments
     }
 
+    /// The pattern in the form in which paths are compared; nil where it is written so.
+    ///
+    /// A glob is compared in that form anyhow. An expression is not, and what it has in another
+    /// one matches nothing.
+    package var normalForm: String? {
+        let bytes: [UInt8]
+        switch kind {
+        case .expression: bytes = Self.normalizingEscapes(ofExpression: Array(source.utf8))
+        case .glob: bytes = NormalPath(source.utf8.span).rewritten ?? Array(source.utf8)
+        }
+        let form = String(decoding: bytes, as: UTF8.self)
+        return form == source ? nil : form
+    }
+
+    /// Whether the literal path that it begins with has an empty segment between two slashes.
+    package var hasEmptySegment: Bool {
+        guard case .glob(let glob) = kind else { return false }
+        return glob.segments.dropLast().prefix(while: \.isLiteral).contains(.literal([]))
+    }
+
     /// Whether this pattern provably matches everything that `other` matches.
     func provablyContains(_ other: PathPattern) -> Bool {
         if self == other { return true }
@@ -105,6 +125,23 @@ extension PathPattern {
         // `/v1/i` does not look like an expression, in which a slash would be `\/`.
         if hasFlag || body.contains("/") { return .path }
         return body.contains(where: { "$()+*?".contains($0) }) ? .expression : .either
+    }
+
+    /// Escapes as the normal form has them; a dot stays a dot.
+    private static func normalizingEscapes(ofExpression text: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        var i = 0
+        while i < text.count {
+            guard let value = NormalPath.escape(at: i, in: text.span) else {
+                output.append(text[i])
+                i += 1
+                continue
+            }
+            if value == 0x2E { output.append(0x5C) }
+            if value.isUnreserved { output.append(value) } else { output.append(escaping: value) }
+            i += 3
+        }
+        return output
     }
 
     private static func segments(

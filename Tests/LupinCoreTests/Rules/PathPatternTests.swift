@@ -38,6 +38,31 @@ import Testing
         #expect(try matches(pattern, path) == expected)
     }
 
+    @Test(
+        arguments: [
+            ("/v1/x", nil), ("/v1/**", nil), ("/a b", nil), ("/café", nil), ("/a%2Fb", nil),
+            ("/a%20b", nil), ("/a/.b/..c", nil), ("/100%", nil), (#"/a\*b"#, nil),
+            ("/%7Euser", "/~user"), ("/%7euser/*", "/~user/*"), ("/a%2fb", "/a%2Fb"),
+            ("/a/%2e%2e/b", "/b"), ("/a/./b", "/a/b"), ("/a/../b/**", "/b/**"), ("/a/.", "/a/"),
+            (#"/^\/%7Euser/"#, #"/^\/~user/"#), (#"/^\/a%2fb$/"#, #"/^\/a%2Fb$/"#),
+            (#"/^\/a%2eb$/"#, #"/^\/a\.b$/"#), (#"/^\/a%2Fb$/"#, nil), (#"/^\/v\d+$/"#, nil),
+        ] as [(String, String?)]
+    )
+    func `a pattern in another form knows the normal one`(text: String, form: String?) throws {
+        #expect(try PathPattern(text).normalForm == form)
+        // It is one in which nothing is left to say.
+        if let form { #expect(try PathPattern(form).normalForm == nil) }
+    }
+
+    @Test(arguments: [
+        ("/v1//x", true), ("//", true), ("//x/**", true), ("/v1//**", true), ("/v1/", false),
+        ("/v1/x", false),
+        ("/**//x", false), ("/", false),
+    ])
+    func `an empty segment of a literal path is seen`(text: String, isThere: Bool) throws {
+        #expect(try PathPattern(text).hasEmptySegment == isThere)
+    }
+
     @Test(arguments: [
         ("v1/**", "a path begins with `/`; write `/v1/**`", 0), ("", "a path begins with `/`", 0),
         ("/a*b*", "`*` stands twice in one segment", 4), ("/é/a**", "`*` stands twice", 5),
