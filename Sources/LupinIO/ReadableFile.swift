@@ -17,6 +17,8 @@ extension SystemError {
 package struct ReadableFile: ~Copyable {
     package let descriptor: Descriptor
     package let isFolder: Bool
+    /// Whether its mode lets its owner alone read it.
+    package let isPrivate: Bool
     /// In bytes; 0 for a folder.
     package let length: UInt64
     /// When its content was changed last, in nanoseconds since 1970.
@@ -52,6 +54,7 @@ package struct ReadableFile: ~Copyable {
     private init(owning descriptor: consuming Descriptor) throws(SystemError) {
         let status = try Self.status(of: descriptor.raw)
         isFolder = status.st_mode & S_IFMT == S_IFDIR
+        isPrivate = status.st_mode & (S_IRGRP | S_IROTH) == 0
         length = status.st_mode & S_IFMT == S_IFDIR ? 0 : UInt64(clamping: status.st_size)
         modified =
             Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)

@@ -11,9 +11,15 @@ struct MappedFileTests {
 
     private func run(
         _ rule: String,
+        access: String = "",
+        identify users: LocalUsers? = nil,
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
-        try await ProxyFixture.run("rules: [\(rule)]", files: Self.files) { proxy in
+        try await ProxyFixture.run(
+            "\(access)\nrules: [\(rule)]",
+            files: Self.files,
+            identify: users?.identify
+        ) { proxy in
             let folder = "\(proxy.directory)/mock"
             for path in ["js", ".git", "empty"] {
                 try FileManager.default.createDirectory(
@@ -164,6 +170,33 @@ struct MappedFileTests {
             let page = try inside.get("https://a.example/app/")
             #expect(page.bodyText == "<p>home")
             #expect(page["Content-Type"] == "text/html; charset=utf-8")
+        }
+    }
+
+    @Test(arguments: ["owner", "any"])
+    func `what its owner alone may read is for nobody else, unless a rule names it`(
+        access: String
+    ) async throws {
+        let users = LocalUsers()
+        let rules = "\(Self.folder), {match: b.example, respond: {file: DIR/mock/js/main.js}}"
+        let setting = "access: {credentials: \(access)}"
+        try await run(rules, access: setting, identify: users) { proxy in
+            let path = "\(proxy.directory)/mock/js/main.js"
+            let manager = FileManager.default
+            try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+            let (own, stranger) = (try proxy.client(), try users.stranger(proxy))
+            #expect(try own.get("http://a.example/app/js/main.js").bodyText == "run()")
+            // The mode is that of the file, also by a link.
+            for name in ["js/main.js", "within"] {
+                let answer = try stranger.get("http://a.example/app/\(name)")
+                #expect(answer.status == (access == "any" ? 200 : 403))
+                #expect(answer.bodyText.contains("chmod") == (access == "owner"))
+                #expect(!answer.bodyText.contains(proxy.directory))
+            }
+            #expect(try stranger.get("http://b.example/").bodyText == "run()")
+            #expect(try stranger.get("http://a.example/app/").bodyText == "<p>home")
+            try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            #expect(try stranger.get("http://a.example/app/js/main.js").bodyText == "run()")
         }
     }
 }

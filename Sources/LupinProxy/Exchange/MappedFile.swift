@@ -7,8 +7,8 @@ import LupinWire
 
 /// What lies where `respond` points to.
 private enum MappedFile: Sendable {
-    /// The name decides about the type.
-    case file(OpenedFile, name: String, tag: String, modified: Int64)
+    /// The name decides about the type, and the file's mode whether it is for its owner alone.
+    case file(OpenedFile, name: String, tag: String, modified: Int64, isPrivate: Bool)
     /// A folder, and the path does not end with a slash: links in it would lead astray.
     case folder
     /// Why there is nothing to be had, by the kernel's words.
@@ -62,7 +62,7 @@ private enum MappedFile: Sendable {
         }
         // `/users/` is no file.
         guard !isFolder else { throw .absence }
-        let (length, modified) = (found.length, found.modified)
+        let (length, modified, isPrivate) = (found.length, found.modified, found.isPrivate)
         var digits: [UInt8] = []
         digits.append(hex: UInt64(bitPattern: modified), digits: 16)
         digits.append(0x2D)
@@ -71,7 +71,8 @@ private enum MappedFile: Sendable {
             OpenedFile(owning: found.release(), length: length),
             name: name,
             tag: "\"\(String(decoding: digits, as: UTF8.self))\"",
-            modified: modified / 1_000_000_000
+            modified: modified / 1_000_000_000,
+            isPrivate: isPrivate
         )
     }
 }
@@ -93,7 +94,8 @@ extension Exchange {
             found = try await look { MappedFile(path, below: folder) }
         }
         switch found {
-        case .file(let file, let name, let tag, let modified):
+        case .file(let file, let name, let tag, let modified, let isPrivate):
+            if isPrivate, !canned.namesFile { try await demandOwner() }
             try await send(canned, file, name: name, tag: tag, modified: modified)
         case .folder: try await sendAhead(canned)
         case .nothing(let error) where error.isDeadEnd && !canned.namesFile:
@@ -109,6 +111,20 @@ extension Exchange {
                 status: 502
             )
         }
+    }
+
+    /// Refuses other users what a folder has for its owner alone, where nobody has named that file.
+    private func demandOwner() async throws(LupinError) {
+        let users = snapshot.credentialUsers
+        if users.admitsAnybody { return }
+        if users.admits(await clientUser()) { return }
+        throw .request(
+            status: 403,
+            host: record.origin?.host.text,
+            detail: "The file is one that its owner alone may read, so only user \(users.owner) "
+                + "gets it; chmod a+r lets all clients have it, and access.credentials says who "
+                + "else may."
+        )
     }
 
     /// What of the request's path is below the path that the rule spells out.
