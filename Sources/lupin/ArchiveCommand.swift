@@ -24,10 +24,13 @@ struct ArchiveExportCommand: ParsableCommand {
             redacted as in the log.
 
               lupin har export -o all.har
+              lupin har export last -o one.har
               lupin har export 'host:*.acme.dev' status:5xx > errors.har
               lupin har export --log ~/lupin.jsonl 'age<1h' > hour.har
 
-            Filters are those of lupin log; see lupin help filters.
+            Filters are those of lupin log; see lupin help filters. Instead of one, name a single \
+            exchange as for lupin explain: the first digits of its ID, last, last:3, or last with \
+            a filter.
 
             Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the archive \
             not written, 64 wrong command line.
@@ -52,29 +55,39 @@ struct ArchiveExportCommand: ParsableCommand {
     )
     var output: String?
 
-    @Argument(help: ArgumentHelp("Which exchanges; without it all.", valueName: "filter"))
+    @Argument(
+        help: ArgumentHelp(
+            "Which exchanges: a filter, or one as digits of its ID, or last; without it all.",
+            valueName: "filter"
+        )
+    )
     var words: [String] = []
 
     func validate() throws {
         if place.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
+        if try ExchangeReference(commandLine: words) != nil { return }
         if let file = words.first(where: { !FilterWords.belongs($0) }) {
             throw ValidationError(
-                "\"\(file)\" is no filter, such as host:NAME; -o writes a file, --log reads one"
+                "\"\(file)\" is no filter, such as host:NAME, and no exchange, such as last; -o "
+                    + "writes a file, --log reads one"
             )
         }
         _ = try ExchangeFilter(commandLine: words)
     }
 
     func run() throws {
-        let filter = try ExchangeFilter(commandLine: words)
+        let reference = try ExchangeReference(commandLine: words)
+        let filter = try reference == nil ? ExchangeFilter(commandLine: words) : ExchangeFilter("")
         let archive: [UInt8]
         do throws(RecordProblem) {
-            if let log {
-                archive = try logged(in: log, filter)
-            } else {
-                archive = try remembered(filter)
+            switch (log, reference) {
+            case (let log?, let reference?):
+                archive = Self.archive(of: try RecordedExchanges.logged(reference, in: log).line)
+            case (let log?, nil): archive = try logged(in: log, filter)
+            case (nil, let reference?): archive = try remembered(try filter(naming: reference))
+            case (nil, nil): archive = try remembered(filter)
             }
         } catch {
             StandardError.print("lupin: \(error.message)")
@@ -85,6 +98,28 @@ struct ArchiveExportCommand: ParsableCommand {
             StandardError.print("lupin: can't write\(place): \(error.message)")
             throw ExitCode.failure
         }
+    }
+
+    /// A filter that keeps the exchange of the running lupin that is named.
+    private func filter(
+        naming reference: ExchangeReference
+    ) throws(RecordProblem) -> ExchangeFilter {
+        let exchange = try RecordedExchanges.remembered(
+            reference,
+            socket: place.socket,
+            rulesFile: place.rulesFile
+        )
+        do throws(FilterProblem) {
+            return try ExchangeFilter("\(FilterKey.id.rawValue):\(exchange.id)")
+        } catch {
+            throw RecordProblem(message: "lupin's answer has no exchange")
+        }
+    }
+
+    private static func archive(of line: JSONValue) -> [UInt8] {
+        var archive = HTTPArchive(version: VersionText.lupin)
+        archive.add(line)
+        return archive.finish()
     }
 
     private static func error(writing archive: [UInt8], to path: String) throws -> SystemError? {

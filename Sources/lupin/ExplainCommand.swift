@@ -209,29 +209,17 @@ struct ExplainCommand: ParsableCommand {
     }
 
     private func explain(_ reference: ExchangeReference) throws {
-        let (log, socket, rulesFile) = (log, socket, rulesFile)
-        let found: Result<RecordedExchange, RecordProblem>? = try ControlLoop.value { executor in
-            do throws(RecordProblem) {
-                return .success(
-                    try await RecordedExchanges.find(
-                        reference,
-                        log: log,
-                        socket: socket,
-                        rulesFile: rulesFile,
-                        on: executor.loop
-                    )
-                )
-            } catch {
-                return .failure(error)
-            }
-        }
         let exchange: RecordedExchange
-        switch found {
-        case .success(let one): exchange = one
-        case .failure(let problem):
-            StandardError.print("lupin: \(problem.message)")
+        do throws(RecordProblem) {
+            exchange = try RecordedExchanges.find(
+                reference,
+                log: log,
+                socket: socket,
+                rulesFile: rulesFile
+            )
+        } catch {
+            StandardError.print("lupin: \(error.message)")
             throw ExitCode.failure
-        case nil: throw ExitCode.failure
         }
         guard let request = ExplainedRequest(exchange) else {
             // There is no request to match, but the exchange ended for a reason.

@@ -18,13 +18,48 @@ enum RecordedExchanges {
         rulesFile: String?,
         on loop: EventLoop
     ) async throws(RecordProblem) -> RecordedExchange {
-        if let log { return try recordedExchange(reference, log: log) }
+        if let log { return try logged(reference, in: log).exchange }
         return try await recordedExchange(
             reference,
             socket: socket,
             rulesFile: rulesFile,
             on: loop
         )
+    }
+
+    /// The same, found from the main thread.
+    static func find(
+        _ reference: ExchangeReference,
+        log: String?,
+        socket: String?,
+        rulesFile: String?
+    ) throws(RecordProblem) -> RecordedExchange {
+        if let log { return try logged(reference, in: log).exchange }
+        return try remembered(reference, socket: socket, rulesFile: rulesFile)
+    }
+
+    /// Finds the exchange in the memory of the running lupin, from the main thread.
+    static func remembered(
+        _ reference: ExchangeReference,
+        socket: String?,
+        rulesFile: String?
+    ) throws(RecordProblem) -> RecordedExchange {
+        let found: Result<RecordedExchange, RecordProblem>? = try? ControlLoop.value { executor in
+            do throws(RecordProblem) {
+                return .success(
+                    try await recordedExchange(
+                        reference,
+                        socket: socket,
+                        rulesFile: rulesFile,
+                        on: executor.loop
+                    )
+                )
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let found else { throw RecordProblem(message: "there is no loop to ask from") }
+        return try found.get()
     }
 
     private static func recordedExchange(
@@ -79,11 +114,11 @@ enum RecordedExchanges {
 
     // MARK: In a log
 
-    /// `-` is standard input.
-    private static func recordedExchange(
+    /// The exchange and its line; `-` is standard input.
+    static func logged(
         _ reference: ExchangeReference,
-        log path: String
-    ) throws(RecordProblem) -> RecordedExchange {
+        in path: String
+    ) throws(RecordProblem) -> (exchange: RecordedExchange, line: JSONValue) {
         var search = LogSearch(reference)
         try LogLines.read(path) { search.look(at: $0) }
         do throws(ExchangeReferenceProblem) {
@@ -103,7 +138,7 @@ private struct LogSearch {
     /// The bytes that a line must contain to be parsed, however its JSON is spaced.
     private let needle: [UInt8]
     /// The matches, the latest last: all with the id, or at most as many as are counted back.
-    private var found: [RecordedExchange] = []
+    private var found: [(exchange: RecordedExchange, line: JSONValue)] = []
 
     init(_ reference: ExchangeReference) {
         self.reference = reference
@@ -125,20 +160,20 @@ private struct LogSearch {
         switch reference {
         case .id(let digits):
             guard exchange.id.hasPrefix(digits) else { return }
-            found.removeAll { $0.id == exchange.id }
-            found.append(exchange)
+            found.removeAll { $0.exchange.id == exchange.id }
+            found.append((exchange: exchange, line: line))
         case .last(let place, let filter):
             guard filter.matches(line, now: SystemCall.wallMicroseconds()) else { return }
-            found.append(exchange)
+            found.append((exchange: exchange, line: line))
             if found.count > place { found.removeFirst() }
         }
     }
 
-    func result() throws(ExchangeReferenceProblem) -> RecordedExchange {
+    func result() throws(ExchangeReferenceProblem) -> (exchange: RecordedExchange, line: JSONValue) {
         switch reference {
         case .id:
             guard let first = found.first else { throw .unknown }
-            guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.id)) }
+            guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.exchange.id)) }
             return first
         case .last(let place, _):
             guard found.count == place, let first = found.first else { throw .unknown }

@@ -40,6 +40,15 @@ struct ArchiveCommandTests {
             #expect(all.output.contains(#""mimeType":"text/plain""#))
             let some = try Lupin.run("har", "export", "--socket", proxy.adminPath, "path:/open")
             #expect(try urls(some) == [origin.url("/open")])
+            for (words, path) in [
+                (["last"], "/open"), (["last:2"], "/private?code=REDACTED"),
+                (["last", "path:/private"], "/private?code=REDACTED"),
+            ] {
+                let one = try Lupin.run(["har", "export", "--socket", proxy.adminPath] + words)
+                let found = try urls(one)
+                #expect(found.count == 1)
+                #expect(found.first?.hasPrefix(origin.url(path)) == true, "\(found)")
+            }
         }
     }
 
@@ -67,6 +76,33 @@ struct ArchiveCommandTests {
         let script = "\"$0\" har export --log \"$1\" > /dev/full"
         let full = try Lupin.run(program: "/bin/sh", ["-c", script, Lupin.path, file])
         #expect(full.code == 1 && full.errors.contains("No space left"))
+    }
+
+    @Test func `one exchange of a log is named by its ID, or counted from the end`() throws {
+        let lines = (1...3).map { number in
+            """
+            {"schema":1,"ts":"2026-11-20T22:41:07.123456Z","event":"exchange",\
+            "id":"\(number)a\(number)b0000000000000000000000000000","outcome":"ok",\
+            "http":{"request":{"method":"GET"},"response":{"status_code":200}},\
+            "url":{"full":"http://a.example/\(number)","scheme":"http","domain":"a.example"}}
+
+            """
+        }
+        let folder = try Folder()
+        let file = try folder.write("log.jsonl", lines.joined())
+        for (words, number) in [
+            (["last"], 3), (["last:2"], 2), (["LAST", "host:a.example"], 3), (["1a1b"], 1),
+        ] {
+            let result = try Lupin.run(["har", "export", "--log", file] + words)
+            #expect(try urls(result) == ["http://a.example/\(number)"])
+        }
+        let script = "\"$0\" har export --log - last:2 < \"$1\""
+        let piped = try Lupin.run(program: "/bin/sh", ["-c", script, Lupin.path, file])
+        #expect(try urls(piped) == ["http://a.example/2"])
+        for words in [["last:9"], ["ffff"]] {
+            let result = try Lupin.run(["har", "export", "--log", file] + words)
+            #expect(result.code == 1 && result.errors.contains("no such exchange"))
+        }
     }
 
     @Test(
