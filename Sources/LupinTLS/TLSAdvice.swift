@@ -34,8 +34,8 @@ extension TLSFailure {
         case .peerRejectedOurCertificate:
             identity.map { "The server refused \($0.sentence)" } ?? Self.certificate
         case .unsupportedVersion where ciphers == .ofTLS13:
-            "Only TLS 1.3 is offered, and the server may not know it: tls: {min: 1.2} in a rule, or "
-                + "upstream.tls.min, allows TLS 1.2."
+            "Only TLS 1.3 is offered, and the server may not know it: tls: {min: 1.2} in a rule, "
+                + "or upstream.tls.min, allows TLS 1.2."
         case .unsupportedVersion:
             "The server may know only versions before TLS 1.2, which lupin speaks by no setting: "
                 + "the server needs an update, or a tunnel past lupin (intercept.except)."
