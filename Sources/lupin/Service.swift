@@ -97,7 +97,8 @@ struct Service: Sendable {
         logger.notice(
             """
             a lupin listens on \(other.listeners.joined(separator: " and ")) \(rules), up \
-            \(RunningStatus.time(other.uptime)): see lupin status, lupin reload
+            \(RunningStatus.time(other.uptime)), process \(other.pid): lupin reload has it read \
+            its rules again, and kill \(other.pid) ends it
             """
         )
     }

@@ -77,11 +77,33 @@ final class AdminServer {
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) { await local.value.acceptLocal() }
         } catch {
-            let remedy =
-                error == .inUse
-                ? "; `admin: {socket: …}` in the rules file names another place" : ""
-            logger.warning("no admin socket at \(path): \(error.message)\(remedy)")
+            guard error == .inUse else {
+                logger.warning("no admin socket at \(path): \(error.message)")
+                return
+            }
+            let holder = Self.holder(of: path) ?? error.message
+            logger.warning(
+                """
+                no admin socket at \(path): \(holder); lupin status and its like ask that one, \
+                and `admin: {socket: …}` in the rules file of this one names another place
+                """
+            )
         }
+    }
+
+    /// Which lupin listens at a path, as it says itself; nil where none answers.
+    ///
+    /// It blocks.
+    private static func holder(of path: String) -> String? {
+        let request = "GET /v1/status HTTP/1.1\r\nHost: lupin\r\nConnection: close\r\n\r\n"
+        let answer = try? LocalSocket.ask(request, at: path, patience: .seconds(1))
+        guard let answer = answer ?? nil, let start = answer.firstIndex(of: 0x7B),
+            let status = JSONValue(parsing: answer[start...].span),
+            let process = status["pid"]?.count
+        else { return nil }
+        let file = status["rules"]?["file"]?.string.map { "by \(LogText.plain($0))" }
+        return "the lupin of process \(process), which runs \(file ?? "without a rules file"), "
+            + "listens there"
     }
 
     private func openHTTP(_ settings: AdminHTTPSettings, _ passed: PassedListeners) {
@@ -107,7 +129,7 @@ final class AdminServer {
             }
             logger.notice("admin interface at http://\(socket.address)")
         } catch {
-            logger.warning("no admin interface at \(address): \(error.message)")
+            logger.warning("no admin interface at \(address): \(error.text(at: address))")
         }
     }
 
@@ -130,7 +152,7 @@ final class AdminServer {
             }
             logger.notice("metrics at http://\(socket.address)/metrics")
         } catch {
-            logger.warning("no metrics at \(address): \(error.message)")
+            logger.warning("no metrics at \(address): \(error.text(at: address))")
         }
     }
 

@@ -86,10 +86,10 @@ struct ListenerMaker: Sendable {
             }
             return try ListeningSocket(address)
         } catch {
-            let holder = error == .addressInUse ? ProcessLookup.listener(at: address) : nil
-            let hint = holder.map { ": \($0.program), process \($0.pid), listens there" } ?? ""
+            let remedy =
+                error == .addressInUse ? "; listen in the rules file names another address" : ""
             throw Proxy.StartFailure(
-                message: "cannot listen on \(address): \(error.message)\(hint)",
+                message: "cannot listen on \(address): \(error.text(at: address))\(remedy)",
                 isBindFailure: true
             )
         }
@@ -138,5 +138,23 @@ struct ListenerMaker: Sendable {
             )
         }
         return result
+    }
+}
+
+extension SystemError {
+    /// Why an address can't be bound, and who has it.
+    ///
+    /// It blocks.
+    func text(at address: SocketAddress) -> String {
+        guard self == .addressInUse else { return message }
+        if let holder = ProcessLookup.listener(at: address) {
+            return "\(message): \(holder.program), process \(holder.pid), listens there"
+        }
+        // Which process it is, is for its own user to see.
+        guard let user = ProcessLookup.userServing(address), user != ProcessOwner.userNumber else {
+            return message
+        }
+        return "\(message): a process of user \(SystemUsers.name(of: user) ?? "\(user)") "
+            + "listens there"
     }
 }

@@ -125,7 +125,9 @@ struct AdminCommandTests {
         let second = try RunningLupin("--rules", rules)
         #expect(first.earlierLines == [])
         #expect(second.earlierLines.count == 1)
-        #expect(second.earlierLines.first?.contains("another process listens there") == true)
+        let line = try #require(second.earlierLines.first)
+        #expect(line.contains(": the lupin of process "))
+        #expect(line.contains(", which runs by \(rules), listens there; lupin status"))
         #expect(try Lupin.run("status", "--rules", rules).output.contains(":\(first.port)\n"))
     }
 }

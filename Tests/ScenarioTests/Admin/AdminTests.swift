@@ -274,8 +274,10 @@ struct AdminTests {
             let path = proxy.adminPath
             try await ProxyFixture.run("admin: {socket: \(path)}") { other in
                 let problem =
-                    "no admin socket at \(path): another process listens there; "
-                    + "`admin: {socket: …}` in the rules file names another place"
+                    "no admin socket at \(path): the lupin of process \(getpid()), which runs "
+                    + "without a rules file, listens there; lupin status and its like ask that "
+                    + "one, and `admin: {socket: …}` in the rules file of this one names another "
+                    + "place"
                 #expect(other.warnings == [problem])
                 let origin = try other.origin(answering: head("HTTP/1.1 204 None"))
                 #expect(try other.client().get(origin.url()).status == 204)
