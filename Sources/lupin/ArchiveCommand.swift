@@ -86,7 +86,7 @@ struct ArchiveExportCommand: ParsableCommand {
             case (let log?, let reference?):
                 archive = Self.archive(of: try RecordedExchanges.logged(reference, in: log).line)
             case (let log?, nil): archive = try logged(in: log, filter)
-            case (nil, let reference?): archive = try remembered(try filter(naming: reference))
+            case (nil, let reference?): archive = try remembered(try self.filter(naming: reference))
             case (nil, nil): archive = try remembered(filter)
             }
         } catch {

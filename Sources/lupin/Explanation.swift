@@ -134,9 +134,9 @@ extension Explanation {
                 isKey: own != nil || Explanation.usual.contains(setting.name)
             )
         }
-        if let line = configuration.settingPlaces["log"]?.line, case .off = configuration.settings.log.to {
+        if let place = configuration.settingPlaces["log"], configuration.settings.log.to == .off {
             values.removeAll { $0.name.hasPrefix("log.") }
-            values.append(SettingValue(name: "log", text: "off", line: line, isKey: true))
+            values.append(SettingValue(name: "log", text: "off", line: place.line, isKey: true))
         }
         if trustName != nil, plan.trust == nil {
             values.append(SettingValue(name: "trust", text: "system", line: nil, isKey: true))

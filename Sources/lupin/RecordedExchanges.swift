@@ -169,7 +169,9 @@ private struct LogSearch {
         }
     }
 
-    func result() throws(ExchangeReferenceProblem) -> (exchange: RecordedExchange, line: JSONValue) {
+    func result() throws(ExchangeReferenceProblem)
+        -> (exchange: RecordedExchange, line: JSONValue)
+    {
         switch reference {
         case .id:
             guard let first = found.first else { throw .unknown }

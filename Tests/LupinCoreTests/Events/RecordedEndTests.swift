@@ -398,8 +398,8 @@ struct RecordedEndTests {
     @Test(arguments: ["missing", "failed", "excessive", "used"])
     func `what failed for want of a token leads to that token`(action: String) throws {
         let line = """
-            {"outcome":"error","http":{"response":{"status_code":502}},"error":{"type":"proxy_internal_error"},\
-            "auth":{"token":"github","action":"\(action)"}}
+            {"outcome":"error","http":{"response":{"status_code":502}},\
+            "error":{"type":"proxy_internal_error"},"auth":{"token":"github","action":"\(action)"}}
             """
         let keys = RecordedEnd(try #require(parseJSON(line))).decidingKeys
         #expect(keys.contains("tokens.github") == (action != "used"))
