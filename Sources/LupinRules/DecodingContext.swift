@@ -10,6 +10,8 @@ final class DecodingContext {
     private(set) var warnings: [Diagnostic] = []
     private(set) var secrets: [String] = []
     private var knownSecrets: Set<String> = []
+    /// The variables that `${env:…}` names where no secret may stand.
+    private(set) var variables: Set<String> = []
     /// What stands in the file for values of variables, and where they were filled in.
     private var drawn: [DrawnValue] = []
     /// Where values are not known, since nothing is read.
@@ -49,6 +51,8 @@ final class DecodingContext {
     func add(secret: String) {
         if !secret.isEmpty, knownSecrets.insert(secret).inserted { secrets.append(secret) }
     }
+
+    func note(variable name: String) { variables.insert(name) }
 
     /// Notes that the value of a variable stands at a node in the place of `reference`.
     func note(drawn value: String, for reference: String, at place: Place) {

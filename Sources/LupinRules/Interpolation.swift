@@ -182,12 +182,13 @@ extension DecodingContext {
         var text: String { argument.map { "${\(kind):\($0)}" } ?? "${\(kind)}" }
         /// The form for messages: a default could be a secret.
         var shown: String { "${\(kind):…}" }
-        /// The same with the name.
-        var shownName: String {
+        /// Without the default.
+        var name: Substring {
             let whole = argument ?? ""
-            let name = whole.firstRange(of: ":-").map { whole[..<$0.lowerBound] } ?? whole[...]
-            return "${\(kind):\(name)}"
+            return whole.firstRange(of: ":-").map { whole[..<$0.lowerBound] } ?? whole[...]
         }
+        /// The same with the name.
+        var shownName: String { "${\(kind):\(name)}" }
     }
 
     private func resolve(
@@ -223,6 +224,7 @@ extension DecodingContext {
             ("secret", .secret) where !argument.isEmpty:
             return secretVariable(argument, at: node, refuse).map { .text($0) }
         case ("env", _) where !argument.isEmpty:
+            note(variable: String(reference.name))
             guard let value = environmentValue(argument, at: node, refuse: refuse) else {
                 return nil
             }

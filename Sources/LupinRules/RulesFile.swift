@@ -154,6 +154,7 @@ package enum RulesFile {
             configuration.files = context.files
         }
         configuration.paths = context.paths.map(\.named)
+        configuration.variables = context.variables.sorted()
         configuration.fileName = fileName
         configuration.text = text
         configuration.settingPlaces = places

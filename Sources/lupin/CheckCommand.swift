@@ -130,6 +130,11 @@ enum CheckReport {
     /// Checks a rules file, the given one or that of `lupin serve`, and prints the result.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
     static func print(explicit file: String?, _ reading: SecretReading = .required) throws {
+        if reading == .required,
+            let path = RulesFile.locate(explicit: file, environment: LocatedRules.environment)
+        {
+            LocatedRules.held(path)?.tellDiffering(from: LocatedRules.environment)
+        }
         let rules = try LocatedRules(
             explicit: file,
             secrets: reading,

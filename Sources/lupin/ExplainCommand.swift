@@ -14,7 +14,9 @@ struct ExplainCommand: ParsableCommand {
             key the line that sets it; what lupin would send again after a failure, and what the \
             cache does; then the request as it would go out, with placeholders for secrets. \
             Nothing is sent, fetched or run. If a lupin runs, its rules in force are explained, \
-            and the rules that it bypasses now; otherwise the rules file is.
+            and the rules that it bypasses now; otherwise the rules file is. Of a lupin that runs, \
+            parent proxies of its environment hold; variables of its own that it does not tell are \
+            taken from this shell, and a warning names those that differ.
 
               lupin explain https://api.example/v1/users
               lupin explain -X POST -H 'X-Env: staging' http://www.example/api

@@ -14,7 +14,18 @@ struct LocatedRules {
 
     /// Loads rules to inspect them: the given file, or else the rules in force of the running
     /// lupin, with names of secrets in place of secrets, since this terminal may not have them.
+    ///
+    /// Where a lupin runs by the file, its parent proxies hold, and variables that differ are told.
     static func toLookAt(explicit: String?, socket: String? = nil) throws -> LocatedRules {
+        if let explicit, let held = held(explicit, socket: socket) {
+            held.tellDiffering(from: environment)
+            return try LocatedRules(
+                explicit: explicit,
+                secrets: .named,
+                environment: held.environment(over: environment),
+                tellsWarnings: false
+            )
+        }
         guard explicit == nil, let running = RunningLupin.find(socket: socket) else {
             return try LocatedRules(explicit: explicit, secrets: .named, tellsWarnings: false)
         }
@@ -31,6 +42,15 @@ struct LocatedRules {
             return try toLookAt(explicit: explicit, socket: socket)
         }
         return try LocatedRules(explicit: explicit, secrets: .unread, tellsWarnings: false)
+    }
+
+    /// What the lupin holds that runs by the file at `path`; nil where none does.
+    static func held(_ path: String, socket: String? = nil) -> RulesInForce? {
+        guard let target = PublicFile.target(of: path),
+            let held = RunningLupin.rules(socket: socket, rulesFile: socket == nil ? path : nil),
+            PublicFile.target(of: held.file) == target
+        else { return nil }
+        return held
     }
 
     /// Whether `lupin serve` would use the file, without its name.
@@ -81,9 +101,10 @@ struct LocatedRules {
         let result = RulesFile.load(
             path: held.file,
             text: Array(held.text.utf8),
-            environment: environment,
+            environment: held.environment(over: environment),
             secrets: .named
         )
+        held.tellDiffering(from: environment)
         guard let configuration = result.configuration else { return nil }
         if RulesFile.textVersion(ofFile: held.file) != configuration.textVersion {
             StandardError.print(staleness(running, held))
@@ -118,10 +139,10 @@ struct LocatedRules {
     init(
         explicit: String?,
         secrets: SecretReading = .required,
+        environment: [String: String] = LocatedRules.environment,
         tellsWarnings: Bool = true,
         trustOption: String? = nil
     ) throws {
-        let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
             self.init()
             return

@@ -55,6 +55,49 @@ struct SecondTerminalTests {
         #expect(result.output.contains("export no_proxy='127.0.0.1,::1'\n"))
     }
 
+    @Test func `explain goes by the parent proxies of the one that runs, and tells what differs`()
+        throws
+    {
+        let folder = try Folder()
+        let rules = """
+            lupin: 1
+            listen: [{address: 127.0.0.1:0}]
+            log: off
+            upstream: {proxy: environment}
+            rules:
+              - {name: mine, match: "${env:API}", request: [{set: {X-A: "${env:OTHER:-none}"}}]}
+            """
+        let file = try folder.write("lupin.yaml", rules)
+        let running = try RunningLupin(
+            "--rules",
+            file,
+            environment: [
+                "API": "api.test", "XDG_CONFIG_HOME": folder.path,
+                "http_proxy": "http://ann:hush-hush@127.0.0.9:9",
+            ]
+        )
+        var surroundings = [
+            "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": folder.path, "API": "other.test",
+            "XDG_RUNTIME_DIR": running.runtime.path, "http_proxy": "http://127.0.0.8:8",
+            "LUPIN_RULES": file,
+        ]
+        for words in [["explain"], ["explain", "--rules", file]] {
+            for api in ["other.test", "api.test"] {
+                surroundings["API"] = api
+                let result = try Lupin.run(words + ["http://api.test/"], environment: surroundings)
+                #expect(result.code == 0, "\(result.errors)")
+                #expect(result.output.contains("127.0.0.9:9"), "\(result.output)")
+                let told = result.output + result.errors
+                #expect(!told.contains("127.0.0.8:8") && !told.contains("hush"))
+                #expect(result.errors.contains("${env:API}: the running") == (api != "api.test"))
+                #expect(!result.errors.contains("OTHER"))
+            }
+        }
+        surroundings["API"] = "other.test"
+        let check = try Lupin.run(["check", file], environment: surroundings)
+        #expect(check.code == 0 && check.errors.contains("${env:API}: the running"))
+    }
+
     @Test func `explain, rules and log take the rules of the one that runs, without its secrets`()
         throws
     {
@@ -135,5 +178,7 @@ struct SecondTerminalTests {
         // The kernel tells root alone whose the socket of a lupin is.
         if geteuid() == 0 { #expect(result.errors.contains(": lupin, process ")) }
         #expect(result.errors.contains("a lupin listens on \(address) by \(story.file), up "))
+        #expect(result.errors.contains("listen in the rules file names another address"))
+        #expect(result.errors.contains(" ends it"))
     }
 }

@@ -16,6 +16,8 @@ package struct Configuration: Sendable {
     package var files: [String] = []
     /// All paths that the rules name, in the order of the file.
     package var paths: [NamedPath] = []
+    /// The variables that `${env}` names where no secret may stand.
+    package var variables: [String] = []
     /// The values of `${env}`, `${file}` or `${secret}` in secret places, to be redacted.
     package var secrets: [String]
     /// As the user named it; nil without a file.

@@ -128,6 +128,25 @@ struct AdminDesk {
             line.add("version", text: configuration.version)
             // Whole, and as it is: commands read it as a rules file.
             if let text = configuration.text { line.add("text", exact: text.utf8Span.span) }
+            tellVariables(of: configuration, in: &line)
+        }
+    }
+
+    /// Tells of the environment what another terminal needs to explain the rules.
+    private func tellVariables(of configuration: Configuration, in line: inout JSONLine) {
+        let (environment, salt) = (shared.environment, shared.pseudonym)
+        line.add("salt", text: salt)
+        line.add("variables", objects: configuration.variables) { line, name in
+            line.add("name", text: name)
+            guard let value = environment[name] else { return }
+            // One that is a secret elsewhere in the file is only said to be set.
+            let isSecret = configuration.secrets.contains(value)
+            line.add("check", text: isSecret ? "" : ToldVariables.check(of: value, salt: salt))
+        }
+        let proxies = ToldVariables.proxies(in: environment).sorted { $0.key < $1.key }
+        line.add("proxies", objects: proxies) { line, proxy in
+            line.add("name", text: proxy.key)
+            line.add("value", text: proxy.value)
         }
     }
 

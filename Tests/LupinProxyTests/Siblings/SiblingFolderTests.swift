@@ -3,7 +3,7 @@ import LupinProxy
 import Testing
 
 struct SiblingFolderTests {
-    private func name(_ file: String?, state: String = "/home/ann/.local/state") -> String {
+    private func name(_ file: String?, state: String = "/users/ann/.local/state") -> String {
         SiblingFolder.name(
             of: "lupin-00000000",
             rulesFile: file,
@@ -14,7 +14,7 @@ struct SiblingFolderTests {
     @Test func `a process of the same rules file and state folder is of the same installation`() {
         let own = name("/etc/lupin/lupin.yaml")
         let sockets = [
-            (own, true), (name("/home/ann/try.yaml"), false), (name(nil), false),
+            (own, true), (name("/users/ann/try.yaml"), false), (name(nil), false),
             (name("/etc/lupin/lupin.yaml", state: "/tmp/other"), false),
             // Of a version that did not say so.
             ("lupin-00000000", false),
