@@ -64,7 +64,7 @@ struct LocatedRules {
     /// Loads the rules of a running lupin for what they say besides its address; the defaults stand
     /// in for what can't be loaded.
     static func toWork(with running: RunningStatus) -> LocatedRules {
-        if let rules = inForce(running, socket: nil) { return rules }
+        if let rules = inForce(running, socket: nil, isToTell: false) { return rules }
         let rules = try? LocatedRules(
             explicit: running.rules.file,
             secrets: .named,
@@ -94,7 +94,13 @@ struct LocatedRules {
 
     /// Loads the rules that the running lupin took, and says so when the file has others by now;
     /// returns nil when it has no file or does not give its text.
-    private static func inForce(_ running: RunningStatus, socket: String?) -> LocatedRules? {
+    ///
+    /// `isToTell` is whether it is asked to tell what the rules do, which this shell may know less.
+    private static func inForce(
+        _ running: RunningStatus,
+        socket: String?,
+        isToTell: Bool = true
+    ) -> LocatedRules? {
         guard running.rules.file != nil, let held = RunningLupin.rules(socket: socket) else {
             return nil
         }
@@ -104,7 +110,7 @@ struct LocatedRules {
             environment: held.environment(over: environment),
             secrets: .named
         )
-        held.tellDiffering(from: environment)
+        if isToTell { held.tellDiffering(from: environment) }
         guard let configuration = result.configuration else { return nil }
         if RulesFile.textVersion(ofFile: held.file) != configuration.textVersion {
             StandardError.print(staleness(running, held))

@@ -202,6 +202,47 @@ struct ExplainCommandTests {
         #expect(long.split(separator: "\n").count { $0.contains("✗ rule@") } == 59)
     }
 
+    @Test func `what decided a failure is told with its places`() throws {
+        let rules = """
+            lupin: 1
+            upstream: {dns: {ttl: 1h}}
+            access: {clients: [192.0.2.0/24]}
+            rules:
+              - {name: plain, match: {}, request: [{set: {X-A: b}}]}
+              - {name: moved, match: a.example, request: [{url: {host: b.invalid}}]}
+
+            """
+        let folder = try Folder()
+        func told(_ error: String, _ status: Int, _ detail: String, _ steps: String) throws
+            -> [String]
+        {
+            let line = """
+                {"schema":1,"ts":"2026-11-20T22:41:07.123456Z","event":"exchange",\
+                "id":"10000000000000000000000000000000","outcome":"error",\
+                "http":{"request":{"method":"GET"},"response":{"status_code":\(status)}},\
+                "error":{"type":"\(error)","detail":"\(detail)"},"rules":{"steps":[\(steps)]},\
+                "url":{"full":"http://a.example/","scheme":"http","domain":"a.example"}}
+
+                """
+            let log = try folder.write("log.jsonl", line)
+            let result = try explain("--log", log, "last", rules: rules)
+            #expect(result.code == 0, "\(result.errors)")
+            let lines = result.output.split(separator: "\n").map(String.init)
+            let rest = lines.drop { $0 != "  look at:" }.dropFirst()
+            return rest.prefix { $0.hasPrefix("    ") }.map { String($0.dropFirst(4)) }
+        }
+        let moved = "\"set x-a\",\"url host=b.invalid\""
+        let unknown = try told("dns_error", 502, "No such host.", moved)
+        #expect(unknown.contains { $0.hasPrefix("request: ") && $0.contains("lupin.yaml:6") })
+        #expect(!unknown.contains { $0.contains("lupin.yaml:5") })
+        #expect(unknown.contains("upstream.dns.ttl: 1h (lupin.yaml:2)"))
+        let denied = try told("http_request_denied", 403, "access.clients does not list it.", "")
+        #expect(denied.contains("access.clients: [192.0.2.0/24] (lupin.yaml:3)"))
+        let long = try told("http_request_error", 431, "", "")
+        let limits = long.filter { $0.hasSuffix(" (default)") }
+        #expect(limits.contains { $0.hasPrefix("limits.header_bytes: ") })
+    }
+
     @Test(arguments: [
         ["a.example"], ["ftp://a.example/"], ["http://u:geheim@a.example/"],
         ["http://a.example:0/"],
