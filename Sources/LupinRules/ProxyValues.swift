@@ -22,6 +22,7 @@ extension DecodingContext {
     }
 
     private func environmentProxy(_ node: YAMLNode) -> UpstreamProxy? {
+        noteUnread()
         let environment = ProxyEnvironment(surroundings.environment)
         for (variable, problem) in environment.problems {
             let code = problem.isUnavailable ? Diagnostic.Code.unavailable : .environment

@@ -30,7 +30,7 @@ struct ForeignFileTests {
             "tokens: {t: {basic: {user: \"${env:U}\", password: \"${secret:P}\"}}}",
             "rules: [{match: a.test, client_cert: {cert: ~/c.pem, key: ~/k.pem}}]",
             "trust: {own: {certificates: [~/ca.pem]}}\nrules: [{match: a.test, trust: own}]",
-            "upstream: {tls: {roots: [/etc/shadow]}}",
+            "upstream: {tls: {roots: [/etc/shadow]}}", "upstream: {proxy: environment}",
             "log: {to: \"${env:X}\"}", "listen: [{address: \"127.0.0.1:${env:PORT}\"}]",
             "rules: [{match: a.test, request: [{set: {X-A: \"${file:/etc/passwd}\"}}]}]",
         ]
