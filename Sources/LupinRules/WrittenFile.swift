@@ -60,14 +60,15 @@ package struct WrittenFile: Sendable {
     /// The settings of these names, each once, as the file writes them or else by default.
     ///
     /// A name that ends with a dot stands for what the file says there or below, and `tokens.NAME`
-    /// for a token of the file. Other names, such as those of rule keys, are none.
+    /// for a token of the file. What rules have is none, such as `retry`, under which the file only
+    /// defines policies.
     package func settings(named names: [String]) -> [(name: String, text: String, line: Int?)] {
         var found: [(name: String, text: String, line: Int?)] = []
         func add(_ name: String, _ value: Value?, default text: String = "") {
             guard !found.contains(where: { $0.name == name }) else { return }
             found.append((name: name, text: value?.text ?? text, line: value?.line))
         }
-        for name in names {
+        for name in names where RuleKey(rawValue: name) == nil {
             if name.hasSuffix(".") {
                 let known = SettingsTable.settings.map(\.name)
                 for setting in known where "\(setting).".hasPrefix(name) {

@@ -82,7 +82,8 @@ struct ExplainText {
                 "\(setting.name): \(setting.text) "
                     + "(\(setting.line.map(explanation.place) ?? "default"))"
             }
-        let all = keys + settings
+        let isTrustUsual = names.contains("trust") && explanation.plan.trust == nil
+        let all = keys + (isTrustUsual ? ["trust: system (default)"] : []) + settings
         return all.isEmpty ? [] : ["look at:"] + all.map { "  \($0)" }
     }
 

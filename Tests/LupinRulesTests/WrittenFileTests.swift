@@ -95,7 +95,7 @@ struct WrittenFileTests {
         let written = WrittenFile(text: text, redaction: RedactionSettings())
         let names = [
             "upstream.dns.ttl", "upstream.dns.", "timeouts.dns", "access.", "limits.", "listen",
-            "tokens.github", "tokens.other", "retry.", "request", "proxy",
+            "tokens.github", "tokens.other", "retry", "trust", "request", "proxy",
         ]
         let told = written.settings(named: names)
         #expect(
