@@ -97,8 +97,11 @@ final class AdminServer {
     private static func holder(of path: String) -> String? {
         let request = "GET /v1/status HTTP/1.1\r\nHost: lupin\r\nConnection: close\r\n\r\n"
         let answer = try? LocalSocket.ask(request, at: path, patience: .seconds(1))
-        guard let answer = answer ?? nil, let start = answer.firstIndex(of: 0x7B),
-            let status = JSONValue(parsing: answer[start...].span),
+        guard let answer = answer ?? nil, let start = answer.firstIndex(of: 0x7B) else {
+            return nil
+        }
+        let body = Array(answer[start...])
+        guard let status = JSONValue(parsing: body.span),
             let process = status["pid"]?.count
         else { return nil }
         let file = status["rules"]?["file"]?.string.map { "by \(LogText.plain($0))" }
