@@ -16,7 +16,8 @@ package struct NetworkNames: Sendable {
 
     /// - Parameters:
     ///   - pseudonym: That of this process in `Via`.
-    ///   - folders: The sibling folders; lupins with folders of their own are a circle of their own.
+    ///   - folders: The sibling folders; lupins with folders of their own are a circle of their
+    ///     own.
     package init(of pseudonym: String, in folders: [String]) {
         self.pseudonym = pseudonym
         self.folders = folders

@@ -31,7 +31,9 @@ struct SecondLupinTests {
     }
 
     @Test(arguments: [false, true])
-    func `a stranger in a tunnel of one gets no credentials of the other`(areApart: Bool) async throws {
+    func `a stranger in a tunnel of one gets no credentials of the other`(
+        areApart: Bool
+    ) async throws {
         try await LupinPair.run(areApart: areApart) { pair in
             let origin = try PlayedOrigin()
             let client = try pair.tunnelled(of: LocalUsers.stranger)

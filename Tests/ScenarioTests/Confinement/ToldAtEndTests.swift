@@ -87,8 +87,8 @@ struct ToldAtEndTests {
                   one.test:443: CONNECT (rule "nothing else")
                   two.test:80 (rule "nothing else")
                   law.test:80 (rule "law")
-                  law.test:443: CONNECT (rule "law")
-                  in.test:443: CONNECT (rule "in")
+                  law.test:443 (rule "law")
+                  in.test:443 (rule "in")
                   two.test:80: POST /c (rule "nothing else")
 
                 """
