@@ -85,7 +85,8 @@ let package = Package(
             name: "lupin",
             dependencies: [
                 "LupinProxy", "LupinUpstream", "LupinConsole", "LupinRules", "LupinIO", "LupinTLS",
-                "LupinWire", "LupinCore", argumentParser, logging,
+                "LupinWire", "LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore",
+                argumentParser, logging,
             ],
             swiftSettings: cold,
             linkerSettings: selfContained,
@@ -105,14 +106,17 @@ let package = Package(
             name: "LupinProxy",
             dependencies: [
                 "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules",
-                "LupinStore", "LupinRedis", "LupinInspector", "LupinCore", logging,
+                "LupinStore", "LupinRedis", "LupinInspector", "LupinRecords", "LupinCaching",
+                "LupinPolicy", "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
         // Below the proxy on the same floor
         .target(
             name: "LupinUpstream",
-            dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinCore"],
+            dependencies: [
+                "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinPolicy", "LupinCore",
+            ],
             swiftSettings: strict
         ),
 
@@ -127,7 +131,7 @@ let package = Package(
         ),
         .target(
             name: "LupinRules",
-            dependencies: ["LupinCore", "CYAML", "CLinux"],
+            dependencies: ["LupinPolicy", "LupinCore", "CYAML", "CLinux"],
             swiftSettings: cold
         ),
         .target(
@@ -140,7 +144,11 @@ let package = Package(
             dependencies: ["LupinCore"],
             swiftSettings: strict
         ),
-        .target(name: "LupinConsole", dependencies: ["LupinCore"], swiftSettings: cold),
+        .target(
+            name: "LupinConsole",
+            dependencies: ["LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore"],
+            swiftSettings: cold
+        ),
         .target(
             name: "LupinInspector",
             exclude: ["page"],
@@ -168,7 +176,18 @@ let package = Package(
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
-        // Floor 1
+        // Floor 1: each above the next; records and caching don't know each other
+        .target(
+            name: "LupinRecords",
+            dependencies: ["LupinPolicy", "LupinCore"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LupinCaching",
+            dependencies: ["LupinPolicy", "LupinCore"],
+            swiftSettings: strict
+        ),
+        .target(name: "LupinPolicy", dependencies: ["LupinCore"], swiftSettings: strict),
         .target(name: "LupinCore", swiftSettings: strict),
 
         // The example of an embedding program, so that it compiles with every build: it sees of the
@@ -201,6 +220,21 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LupinPolicyTests",
+            dependencies: ["LupinPolicy", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinCachingTests",
+            dependencies: ["LupinCaching", "LupinPolicy", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinRecordsTests",
+            dependencies: ["LupinRecords", "LupinPolicy", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LupinIOTests",
             dependencies: ["LupinIO", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
@@ -222,12 +256,15 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinRulesTests",
-            dependencies: ["LupinRules", "LupinCore", "LupinTestKit"],
+            dependencies: ["LupinRules", "LupinPolicy", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LupinConsoleTests",
-            dependencies: ["LupinConsole", "LupinRules", "LupinCore", "LupinTestKit"],
+            dependencies: [
+                "LupinConsole", "LupinRules", "LupinRecords", "LupinCaching", "LupinPolicy",
+                "LupinCore", "LupinTestKit",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -243,14 +280,16 @@ let package = Package(
         .testTarget(
             name: "LupinUpstreamTests",
             dependencies: [
-                "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinCore", "LupinTestKit",
+                "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinPolicy", "LupinCore",
+                "LupinTestKit",
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LupinProxyTests",
             dependencies: [
-                "LupinProxy", "LupinUpstream", "LupinIO", "LupinTLS", "LupinCore", logging,
+                "LupinProxy", "LupinUpstream", "LupinIO", "LupinTLS", "LupinRecords",
+                "LupinCaching", "LupinPolicy", "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
@@ -258,8 +297,8 @@ let package = Package(
             name: "ScenarioTests",
             dependencies: [
                 "LupinProxy", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinCore", "LupinTestKit",
-                "lupin", logging,
+                "LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore", "LupinTestKit", "lupin",
+                logging,
             ],
             swiftSettings: strict
         ),
@@ -267,8 +306,8 @@ let package = Package(
         .target(
             name: "LupinFuzz",
             dependencies: [
-                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinRedis",
+                "LupinCore", "LupinPolicy", "LupinCaching", "LupinRecords", "LupinIO", "LupinTLS",
+                "LupinCoding", "LupinRules", "LupinStore", "LupinRedis",
             ],
             path: "Tests/Fuzz/Readers",
             swiftSettings: strict

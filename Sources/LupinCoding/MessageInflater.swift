@@ -1,7 +1,6 @@
 // Decompresses the messages of a WebSocket (permessage-deflate, RFC 7692).
 
 import CZlib
-import LupinCore
 
 /// The decompressor of one direction.
 ///

@@ -1,7 +1,6 @@
 // Filters of system calls (seccomp(2)) for a confined command.
 import CLinux
 import Glibc
-import LupinCore
 
 /// Filters of this process's system calls, and those of all that it starts, for good.
 enum CallFilter {

@@ -1,7 +1,6 @@
 // Namespaces of its own for a process: another network, other processes, hidden files.
 import CLinux
 import Glibc
-import LupinCore
 
 /// Why a command can't be confined.
 package struct ConfinementProblem: Error, Sendable, Equatable {

@@ -1,7 +1,6 @@
 // Messages to the kernel's network configuration (netlink(7)), and its answers.
 import CLinux
 import Glibc
-import LupinCore
 
 /// Messages that are sent in one piece, so that all of them hold or none.
 struct NetlinkMessages {

@@ -1,7 +1,6 @@
 // Reports that this machine's network has changed, from a netlink socket.
 import CLinux
 import Glibc
-import LupinCore
 
 /// Reports when a route, an address or a link of this machine is added, removed or changed.
 ///

@@ -1,5 +1,4 @@
 // The kernel's tables of connections, read once for all concurrent look-ups.
-import LupinCore
 import Synchronization
 
 /// The tables as last read, so that a burst of new clients does not cost one reading each.

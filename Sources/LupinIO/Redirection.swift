@@ -1,7 +1,6 @@
 // Leads every connection of a confined command to lupin, whatever address it is for.
 import CLinux
 import Glibc
-import LupinCore
 
 /// The network of a confined command, in which every address is its own.
 enum Redirection {

@@ -2,6 +2,7 @@
 public import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 extension Proxy {

@@ -1,6 +1,7 @@
 // The code that a program which embeds the proxy can add to it.
 public import LupinCore
 import LupinIO
+package import LupinPolicy
 
 /// Code of an embedding program that takes part in every exchange; every hook is optional.
 public struct Hooks: Sendable {

@@ -1,8 +1,9 @@
 // The facade: a proxy that can be started, queried for its addresses, and stopped.
 
 package import Logging
-package import LupinCore
+import LupinCore
 package import LupinIO
+package import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import Synchronization

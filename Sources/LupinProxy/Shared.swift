@@ -3,6 +3,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import LupinWire

@@ -1,6 +1,6 @@
-// The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
-package import LupinCore
 import LupinIO
+// The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
+package import LupinPolicy
 import LupinUpstream
 
 /// The timeouts of lupin's waits, in microseconds.

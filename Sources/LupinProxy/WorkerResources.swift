@@ -1,6 +1,8 @@
 // The state that the connections of one worker share; confined to the worker's loop.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinTLS
 import LupinUpstream
 import LupinWire

@@ -1,6 +1,7 @@
 // The values of `admin`: where lupin can be asked, and what clients must show.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// `admin.socket`; nil when a problem was told.

@@ -1,6 +1,7 @@
 // What the steps `body:` and `json:` say: a pattern with its replacement, or values by pointers.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// The edit of a step; nil when a problem was told.

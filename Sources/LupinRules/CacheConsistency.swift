@@ -1,7 +1,7 @@
 // Checks `cache:` of a rule against the rest of the rule: overrides for unnamed hosts, and caches
 // that never store anything.
 
-import LupinCore
+import LupinPolicy
 
 struct CacheConsistency {
     let context: DecodingContext

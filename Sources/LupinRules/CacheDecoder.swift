@@ -1,6 +1,6 @@
 // Decodes `cache:`: the store, named policies, policies in place, and the policy of a rule.
 
-import LupinCore
+import LupinPolicy
 
 /// `standard` is built in, and the file may change it; other policies take omitted keys from it.
 typealias CacheDefinitions = PolicyDefinitions<CachePolicy>

@@ -1,6 +1,7 @@
 // Decodes the keys of one cache policy, then checks them against each other.
 
 import LupinCore
+import LupinPolicy
 
 struct CachePolicyDecoder {
     let context: DecodingContext

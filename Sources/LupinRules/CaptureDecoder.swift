@@ -1,6 +1,6 @@
 // Decodes `capture:` of a rule: whether bodies are kept, and how much of them.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `true`, `false`, or `{bodies: SIZE}`; returns nil after reporting a problem.

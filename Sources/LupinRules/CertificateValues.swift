@@ -1,6 +1,7 @@
 // Certificates and keys that the file names: where they lie, and that they are what they should be.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// A file that must be there; nil when a problem was told.

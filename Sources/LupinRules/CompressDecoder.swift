@@ -1,6 +1,7 @@
 // Decodes the step `compress:`: the coding, and which bodies it leaves unchanged.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `{with, min, if_encoded}`, each with a default; returns nil after reporting a

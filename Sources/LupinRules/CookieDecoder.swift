@@ -1,6 +1,5 @@
 // Decodes `cookies:` of a rule: no jar, or the file of one.
-
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `off`, as `.some(nil)`, or the path in `{jar: file}`; returns nil after reporting a

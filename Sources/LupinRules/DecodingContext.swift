@@ -1,6 +1,6 @@
 // The state that all decoders share: the file, its surroundings, and the problems found so far.
 
-import LupinCore
+import LupinPolicy
 
 /// Confined to one load.
 final class DecodingContext {

@@ -1,6 +1,7 @@
 // `cache:` in the effective file: the store, and the policies with all omitted keys.
 
 import LupinCore
+import LupinPolicy
 
 extension WrittenFile {
     typealias Line = (entry: YAMLNode.Entry, remark: String)

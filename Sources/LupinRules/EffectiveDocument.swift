@@ -1,6 +1,6 @@
 // Writes a rules file with every effective value: the author's with line numbers, and defaults.
 
-import LupinCore
+import LupinPolicy
 
 extension WrittenFile {
     /// A complete rules file with the same meaning as this one.

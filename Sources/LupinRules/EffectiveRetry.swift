@@ -1,6 +1,6 @@
 // Retry policies in the effective file: the author's values, and all omitted ones.
 
-import LupinCore
+import LupinPolicy
 
 extension WrittenFile {
     /// `retry:` at the top of the file, with the built-in policies as comments.

@@ -1,7 +1,7 @@
 // Refuses files that others could change, if they say which credentials requests get, or who gets
 // them: the rules file and those it names.
 
-import LupinCore
+import LupinPolicy
 
 struct FileGuard {
     let context: DecodingContext

@@ -1,7 +1,5 @@
 // Texts that a report must not repeat: what is written in their places.
 
-import LupinCore
-
 /// Finds any of many texts in short ones, at a cost that doesn't grow with their number.
 struct HiddenTexts {
     private struct Entry {

@@ -1,6 +1,7 @@
 // Reads files of hosts that rules name: published block lists, plain or in /etc/hosts format.
 
-package import LupinCore
+import LupinCore
+package import LupinPolicy
 
 extension DecodingContext {
     /// Combines patterns into one list when there are so many that each alone would be costly.

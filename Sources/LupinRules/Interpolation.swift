@@ -1,6 +1,7 @@
 // Resolves `${…}` in values, and checks which kinds are allowed at each place.
 
 import LupinCore
+import LupinPolicy
 
 /// A part of a value that is split at its `${…}`.
 enum ValuePiece: Equatable {

@@ -1,6 +1,7 @@
 // Decodes `listen:`: the addresses, TLS, and the authentication of clients.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `listen:`; returns nil after reporting a problem.

@@ -1,6 +1,7 @@
 // Decodes `match:`: a string, a map, or a list of them, and the patterns in it.
 
 import LupinCore
+import LupinPolicy
 
 struct MatchDecoder {
     let context: DecodingContext

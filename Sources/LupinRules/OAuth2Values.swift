@@ -1,6 +1,7 @@
 // Decodes `oauth2:`: the token server, the requested scope, and the client's credentials.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     private static let oauth2Keys = [

@@ -1,6 +1,6 @@
 // Values that the settings table describes in full: read by their kind, and put where it says.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Takes the value of `setting` to its place; false where a problem was told in its place.

@@ -1,6 +1,6 @@
 // Named policies: those that `retry:`, `cache:` or `trust:` defines, and their use in rules.
 
-import LupinCore
+import LupinPolicy
 
 /// The policies of one section at the top of the file.
 struct PolicyDefinitions<Policy> {

@@ -1,6 +1,7 @@
 // Decodes `proxy:` at the top and in rules: direct, the environment's, or a parent; never lupin.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     private static let proxyExample = "http://proxy.example:3128"

@@ -1,6 +1,6 @@
 // Decodes `redirect:` of a rule: which side follows redirects, how many, and to which targets.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     private static let redirectKeys = ["follow", "max", "deny", "cross_origin"]

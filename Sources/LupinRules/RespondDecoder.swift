@@ -1,6 +1,6 @@
 // Decodes `respond:` of a rule: a status, fields, and a body, a file or a folder.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `{status, headers, body | file | folder}`; returns nil after reporting a problem.

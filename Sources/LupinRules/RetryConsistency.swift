@@ -2,6 +2,7 @@
 // that are refused, downloads that no rule matches.
 
 import LupinCore
+import LupinPolicy
 
 struct RetryConsistency {
     let context: DecodingContext

@@ -1,6 +1,6 @@
 // Decodes `retry:`: named policies, policies in place, and the policy of a rule.
 
-import LupinCore
+import LupinPolicy
 
 typealias RetryDefinitions = PolicyDefinitions<RetryPolicy>
 

@@ -1,6 +1,7 @@
 // Decodes the keys of one retry policy, then checks them against each other.
 
 import LupinCore
+import LupinPolicy
 
 struct RetryPolicyDecoder {
     let context: DecodingContext

@@ -1,6 +1,7 @@
 // Writes retry policies in the syntax of the rules file, with every value.
 
 import LupinCore
+import LupinPolicy
 
 extension RetryPolicy {
     /// Every key with its effective value, in the order of the table.

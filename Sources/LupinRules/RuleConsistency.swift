@@ -2,6 +2,7 @@
 // that would be lost, proxies that are never used.
 
 import LupinCore
+import LupinPolicy
 
 struct RuleConsistency {
     let context: DecodingContext

@@ -1,6 +1,6 @@
 // Decodes `rules:`: each rule's keys and name, and warns about rules that never apply.
 
-import LupinCore
+import LupinPolicy
 
 struct RuleDecoder {
     let context: DecodingContext

@@ -1,6 +1,6 @@
 // Loads a rules file to a checked configuration: finds it, decodes it, reports its problems.
 
-package import LupinCore
+package import LupinPolicy
 
 /// The result of loading a rules file.
 package struct LoadResult: Sendable {

@@ -2,6 +2,7 @@
 // are refused, and where the log goes.
 
 import LupinCore
+import LupinPolicy
 
 // MARK: Access
 

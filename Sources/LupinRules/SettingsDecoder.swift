@@ -2,6 +2,7 @@
 // applied, told as not available yet, or told as unknown.
 
 import LupinCore
+import LupinPolicy
 
 struct SettingsDecoder {
     let context: DecodingContext

@@ -1,6 +1,6 @@
 // The values of `cache.store.shared`: where the server is, and the key of all who share.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     private static let sharedExample = "rediss://:${file:redis.password}@cache.example:6379/0"

@@ -1,5 +1,6 @@
 // Finds `$NAME` in values: lupin has `${env:NAME}`, and would send the characters themselves.
 import LupinCore
+import LupinPolicy
 
 extension ValuePiece {
     /// The first variable written as shells do, with the offset and the count of its scalars.

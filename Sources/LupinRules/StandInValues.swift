@@ -2,6 +2,7 @@
 // that exchange them.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `stand_in:` of a token; returns nil after reporting a problem.

@@ -1,6 +1,7 @@
 // Decodes the steps of `request:` and `response:`, in order; no step may break the framing.
 
 import LupinCore
+import LupinPolicy
 
 struct StepDecoder {
     /// The direction of the message; `modify` changes what a cache stores.

@@ -1,6 +1,7 @@
 // What the file says about TLS towards origins, and about interception.
 
 import LupinCore
+import LupinPolicy
 
 // MARK: Towards origins
 

@@ -1,6 +1,6 @@
 // Decodes `tape`: which parts of requests are compared with a tape.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `query.NAME`, `header.NAME` or `body`; returns nil after reporting a problem.

@@ -1,6 +1,7 @@
 // The values of `telemetry`: the collector, what it needs to see, and how much it gets.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// `telemetry.otlp.url`; nil when a problem was told.

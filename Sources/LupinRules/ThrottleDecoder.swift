@@ -1,6 +1,6 @@
 // Decodes `throttle:` of a rule: the bytes per second in each direction.
 
-import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `none`, or a map; returns nil after reporting a problem.

@@ -1,6 +1,6 @@
 // Checks that rules don't send tokens to wrong places, and warns about tokens that no rule names.
 
-import LupinCore
+import LupinPolicy
 
 struct TokenConsistency {
     let context: DecodingContext

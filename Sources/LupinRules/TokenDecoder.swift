@@ -1,6 +1,6 @@
 // Decodes `tokens:`: named credentials, their sources, and the hosts that may get them.
 
-import LupinCore
+import LupinPolicy
 
 struct TokenDecoder {
     private static let sources = ["bearer", "basic", "digest", "command", "oauth2"]

@@ -1,6 +1,6 @@
 // Decodes the `tokens:` section alone, with its problems, without the rest of a file.
 
-package import LupinCore
+package import LupinPolicy
 
 /// The result of decoding a `tokens:` section.
 package struct TokenSection: Sendable {

@@ -1,6 +1,7 @@
 // Decodes values under `tokens:`: secrets, which are never shown, and the values beside them.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     // MARK: Secrets

@@ -1,6 +1,7 @@
 // Decodes `trust:`: named policies, policies in place, and the checks that a policy must not omit.
 
 import LupinCore
+import LupinPolicy
 
 typealias TrustDefinitions = PolicyDefinitions<NamedTrustPolicy>
 

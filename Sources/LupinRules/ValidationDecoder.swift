@@ -1,6 +1,7 @@
 // Decodes `validate:` of a rule: the valid statuses, types, fields, sizes and JSON values.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Decodes `validate:` of a rule; returns nil after reporting a problem.
@@ -106,10 +107,10 @@ private struct ValidationDecoder {
         return context.refuse(.type, message, at: node, hint: "write \(example)")
     }
 
-    private func action(_ node: YAMLNode) -> ValidationPolicy.Action? {
-        let words = ValidationPolicy.Action.allCases.map(\.rawValue)
+    private func action(_ node: YAMLNode) -> ValidationAction? {
+        let words = ValidationAction.allCases.map(\.rawValue)
         return context.word(node, words, separator: ", ", example: "fail")
-            .flatMap { ValidationPolicy.Action(rawValue: $0) }
+            .flatMap { ValidationAction(rawValue: $0) }
     }
 
     // MARK: status

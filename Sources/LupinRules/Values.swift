@@ -2,6 +2,7 @@
 // like.
 
 import LupinCore
+import LupinPolicy
 
 extension DecodingContext {
     /// Returns the text of a scalar with its `${env:…}` filled in; nil after reporting a problem.

@@ -1,6 +1,7 @@
 // The rules file in its author's words: the text of each key and its line.
 
 package import LupinCore
+package import LupinPolicy
 
 /// The text of a checked rules file, without literal secrets.
 package struct WrittenFile: Sendable {

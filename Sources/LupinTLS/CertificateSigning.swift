@@ -1,6 +1,5 @@
 // Assembles and signs a certificate from its builder.
 import COpenSSL
-import LupinCore
 
 extension CertificateBuilder {
     /// Builds and signs the certificate.

@@ -1,6 +1,5 @@
 // One attempt of OpenSSL to build a path and to verify it.
 import COpenSSL
-import LupinCore
 
 /// Path validation by RFC 5280 §6, as strict as OpenSSL allows.
 ///

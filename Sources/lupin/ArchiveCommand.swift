@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRecords
 
 struct ArchiveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRecords
 
 struct ArchiveShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
-// Finds lupin's own CA for the commands that make other programs trust it.
-import LupinCore
 import LupinIO
+// Finds lupin's own CA for the commands that make other programs trust it.
+import LupinPolicy
 import LupinProxy
 import LupinTLS
 

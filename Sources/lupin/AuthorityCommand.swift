@@ -1,7 +1,7 @@
 // `lupin ca`: the commands about the local CA, and what they share.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinTLS
 

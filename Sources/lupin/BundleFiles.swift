@@ -1,6 +1,7 @@
 // The files that make programs trust lupin's CA in addition to what they trusted before.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 
 /// The files in one folder that the variables of `ChildEnvironment` name.

@@ -1,7 +1,9 @@
 // `lupin cache`: lists and drops what the running lupin has stored.
 import ArgumentParser
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 // Formats what a running lupin reports about its cache, as lines for users.
 import LupinCore
+import LupinRecords
 
 /// The response of `/v1/cache`.
 struct CacheFigures: Decodable {

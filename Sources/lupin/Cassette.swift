@@ -1,8 +1,9 @@
 // The tape of `lupin exec`: where it is recorded, and what it says when it was played.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
+import LupinRecords
 
 /// A tape that one command is recorded on, or answered from.
 final class Cassette: Sendable {

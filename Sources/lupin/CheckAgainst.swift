@@ -3,6 +3,7 @@ import ArgumentParser
 import LupinConsole
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 /// Rehearses the exchanges of logs.

@@ -2,6 +2,8 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinRules
 
 struct CheckCommand: ParsableCommand {

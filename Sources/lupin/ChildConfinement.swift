@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 
 /// A command that may reach nothing but its proxy.

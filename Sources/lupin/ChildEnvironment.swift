@@ -1,6 +1,7 @@
 // The variables that send each kind of program through lupin and make it trust lupin's CA.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 
 /// The variables for programs that use the proxy, shared by `exec`, `env` and `doctor`.

@@ -3,6 +3,7 @@ import ArgumentParser
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinTLS
 

@@ -1,6 +1,5 @@
 // The interface of a trust store: installing, finding and removing a CA, and the reports.
 import ArgumentParser
-import LupinCore
 import LupinIO
 import LupinTLS
 

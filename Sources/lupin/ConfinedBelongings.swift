@@ -1,6 +1,6 @@
-// What of lupin's is kept from a confined command: its own, and that of all others that run.
-import LupinCore
 import LupinIO
+// What of lupin's is kept from a confined command: its own, and that of all others that run.
+import LupinPolicy
 import LupinProxy
 
 /// All that the lupins of this user read and keep, the one that confines among them.

@@ -1,6 +1,7 @@
 // How token commands run outside beside a confined command: by nothing that it may write.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// The token commands of a proxy beside a confined command.
 struct ConfinedCommands {

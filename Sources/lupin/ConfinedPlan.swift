@@ -1,6 +1,7 @@
 // What a command sees in `lupin exec --confine`, and why.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinRules
 

@@ -1,6 +1,7 @@
 // What `lupin exec --confine --explain` prints: what a command would see, and why.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// The places of a plan by what they are for the command.
 struct ConfinedText {

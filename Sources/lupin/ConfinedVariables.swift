@@ -1,6 +1,7 @@
 // The variables that a confined command does not get: what shows secrets, and what names doors.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// Says which variables of an environment a command must not have.
 struct ConfinedVariables {

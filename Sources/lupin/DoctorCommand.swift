@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 struct DoctorCommand: ParsableCommand {

@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 
 /// Tests the tools on this machine.

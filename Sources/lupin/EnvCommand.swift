@@ -1,7 +1,7 @@
 // `lupin env`: the variables that send the tools of a shell through lupin.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 struct EnvCommand: ParsableCommand {

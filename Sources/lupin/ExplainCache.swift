@@ -1,7 +1,10 @@
+import LupinCaching
 // The cache section of an explanation: the policy, its effect on the request, and what became of a
 // recorded response.
 import LupinConsole
 import LupinCore
+import LupinPolicy
+import LupinRecords
 
 extension Explanation {
     /// Whether the request is sent in a form that a cache could answer.

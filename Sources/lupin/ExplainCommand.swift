@@ -3,6 +3,8 @@ import ArgumentParser
 import LupinConsole
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinRules
 
 struct ExplainCommand: ParsableCommand {

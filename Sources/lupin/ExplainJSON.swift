@@ -1,6 +1,7 @@
 // An explanation as one line of JSON for programs, described in troubleshooting.md.
 import LupinConsole
 import LupinCore
+import LupinPolicy
 
 extension Explanation {
     /// Later versions may add members; existing members keep their meaning.

@@ -2,6 +2,7 @@
 import LupinConsole
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 extension Explanation {
     /// The retries after failures; nil when the request is not seen or not sent.

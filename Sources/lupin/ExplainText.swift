@@ -1,6 +1,8 @@
 // An explanation for users: sections of short lines.
 import LupinConsole
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import LupinRules
 
 /// Formats an explanation.

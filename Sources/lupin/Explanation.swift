@@ -1,6 +1,8 @@
 // What the rules do to a request, computed from the rules file alone, without any network.
 import LupinConsole
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import LupinRules
 
 /// The content of `lupin explain`.

@@ -1,6 +1,6 @@
 // Filters and references to exchanges on the command line, with their mistakes underlined.
 import ArgumentParser
-import LupinCore
+import LupinRecords
 
 extension ExchangeFilter {
     /// The filter that the words of a command line make up.

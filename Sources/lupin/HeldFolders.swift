@@ -2,6 +2,7 @@
 // way there.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// The folders that a proxy beside a confined command uses, for as long as the command runs.
 struct HeldFolders {

@@ -3,6 +3,7 @@ import ArgumentParser
 import LupinConsole
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 /// Replaces the subcommand of the same name that ArgumentParser adds to every program.

@@ -1,6 +1,5 @@
 // `lupin inspect`: shows the exchanges of the running lupin, in the terminal or on a page.
 import ArgumentParser
-import LupinCore
 import LupinIO
 
 struct InspectCommand: ParsableCommand {

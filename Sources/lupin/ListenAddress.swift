@@ -1,6 +1,7 @@
 // The address in `--listen`.
 import ArgumentParser
 import LupinCore
+import LupinPolicy
 
 /// `127.0.0.1:8080`, `[::1]:8080`; port 0 lets the kernel choose.
 struct ListenAddress {

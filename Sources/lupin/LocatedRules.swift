@@ -1,7 +1,7 @@
 // The rules file of a command: how it is found, and how its errors are reported.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinRules
 

@@ -1,7 +1,7 @@
 // `lupin log`: prints the latest exchanges as short lines, and follows new ones.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinRecords
 
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 // Prints a log from a file or a pipe, and follows it while it grows.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinRecords
 
 /// Prints the lines of a log.
 struct LogFile {

@@ -1,5 +1,4 @@
 // Reads the lines that a log has by now, from a file or from standard input.
-import LupinCore
 import LupinIO
 
 enum LogLines {

@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 // All commands are synchronous: `serve` must block signals before any other thread exists, and an
 // asynchronous main would already have started some.

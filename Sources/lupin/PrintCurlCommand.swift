@@ -1,7 +1,7 @@
 // `lupin curl`: prints a recorded request as a curl command that repeats it.
 import ArgumentParser
-import LupinCore
 import LupinIO
+import LupinRecords
 
 struct PrintCurlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

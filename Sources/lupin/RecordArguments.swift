@@ -2,6 +2,8 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 
 /// Recorded exchanges, one after the other.
 struct RecordedLines {

@@ -1,6 +1,7 @@
 // Finds a past exchange, in a running lupin or in a log.
 import LupinCore
 import LupinIO
+import LupinRecords
 
 /// The reason for which an exchange was not found.
 struct RecordProblem: Error {

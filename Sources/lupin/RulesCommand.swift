@@ -1,6 +1,6 @@
 // `lupin rules`: lists the rules of a file, or prints the whole file with every effective value.
 import ArgumentParser
-import LupinCore
+import LupinPolicy
 import LupinRules
 
 struct RulesCommand: ParsableCommand {

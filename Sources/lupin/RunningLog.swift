@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRecords
 
 /// Prints the exchanges that a running lupin has in memory.
 struct RunningLog {

@@ -1,6 +1,7 @@
 // How an origin fares, as a running lupin counts it for retry budgets and circuits.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// An origin of `/v1/origins`.
 struct RunningOrigin: Decodable {

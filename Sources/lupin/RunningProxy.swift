@@ -1,6 +1,7 @@
 // Finds a lupin of this user that already runs at an address of the rules file.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 
 /// Requests lupin's own page from a listener.

@@ -2,8 +2,8 @@
 import ArgumentParser
 import Glibc
 import Logging
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 
 /// Runs a proxy until a signal ends it.

@@ -1,6 +1,6 @@
 // `lupin settings` and `lupin help settings`: prints every key of the rules file on one page.
 import ArgumentParser
-import LupinCore
+import LupinPolicy
 
 struct SettingsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

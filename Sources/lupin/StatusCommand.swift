@@ -1,6 +1,6 @@
 // `lupin status`: prints the status of a running lupin.
 import ArgumentParser
-import LupinCore
+import LupinRecords
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

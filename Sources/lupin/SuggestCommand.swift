@@ -3,6 +3,7 @@ import ArgumentParser
 import LupinConsole
 import LupinCore
 import LupinIO
+import LupinRecords
 
 struct SuggestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
 // How the system-wide store adds and removes a CA, on each family of Linux.
-import LupinCore
 import LupinIO
 import LupinTLS
 

@@ -1,6 +1,5 @@
 // How a cell of the table is measured: a fresh proxy, a sanity check, a warm-up, a window.
 import Foundation
-import LupinCore
 import LupinIO
 
 /// Measures cells, one after the other.

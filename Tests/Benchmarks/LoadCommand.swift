@@ -1,7 +1,6 @@
 // The load: a closed loop of connections and what they saw, in a process of its own.
 import ArgumentParser
 import Foundation
-import LupinCore
 import LupinIO
 
 /// Hidden: what `lupin-bench` starts as its load generator.

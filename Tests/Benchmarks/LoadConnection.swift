@@ -1,5 +1,4 @@
 // What one simulated client does: connect, ask, check the answer, ask again.
-import LupinCore
 import LupinIO
 import LupinTLS
 

@@ -1,5 +1,4 @@
 // When load starts, counts and ends: a closed loop, in which each connection waits for its answer.
-import LupinCore
 import LupinIO
 
 /// All connections of a load process, and their common count.

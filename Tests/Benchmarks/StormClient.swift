@@ -1,5 +1,4 @@
 // What one client of a storm does: ask, judge the answer, leave now and then, come again.
-import LupinCore
 import LupinIO
 import LupinWire
 

@@ -1,5 +1,4 @@
 // When the load of a storm begins, counts and ends.
-import LupinCore
 import LupinIO
 
 /// All clients of a storm, and their common count.

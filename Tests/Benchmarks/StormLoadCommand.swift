@@ -1,7 +1,6 @@
 // The load of a storm, in a process of its own.
 import ArgumentParser
 import Foundation
-import LupinCore
 import LupinIO
 
 /// Hidden: what `lupin-bench storm` starts as its load.

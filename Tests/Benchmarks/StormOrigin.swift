@@ -1,5 +1,4 @@
 // What the origin of a storm does with a request, whatever it speaks.
-import LupinCore
 
 /// A request of a storm as the origin got it.
 struct StormVisit {

@@ -1,6 +1,5 @@
 // How a storm goes: an origin, one lupin, the load, new rules all the time, and a look afterwards.
 import Foundation
-import LupinCore
 import LupinIO
 
 /// One storm over one lupin.

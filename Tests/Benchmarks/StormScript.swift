@@ -1,5 +1,4 @@
 // What an origin of a storm does by HTTP/1.1, step by step.
-import LupinCore
 import LupinWire
 
 /// Writes the steps that an act is made of.

@@ -1,6 +1,7 @@
 // Where a running lupin can be asked, as the file says it.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,5 +1,6 @@
 // What the steps `body` and `json` and the answers of `respond` may say.
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

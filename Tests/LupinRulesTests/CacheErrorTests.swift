@@ -1,6 +1,7 @@
 // What is said of a cache policy or store that can't be: the place, the sentence, what to write.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

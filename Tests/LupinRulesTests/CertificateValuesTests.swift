@@ -1,6 +1,7 @@
 // Files of certificates and keys: which forms are read, and that a key is its owner's alone.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // What the step `compress:` may say, and what is said of anything else.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // The form of a report: place, sentence, code, the line, carets and hint; order and number.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // Which YAML is read, and what is said of the rest.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // The effective file: it loads again, means the same, says where each value is from, and no secret.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // HTTP/2 in the rules file: who speaks it, its limits, and what is said of wrong values.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // Files of hosts: which lines they may have, what is told of others, and what of them is watched.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

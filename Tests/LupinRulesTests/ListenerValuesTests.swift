@@ -1,6 +1,7 @@
 // Listeners: TLS with clients, who asks for names, and which addresses need a word about it.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // The parent proxy: direct, a URL with secrets, the environment's, and never ourselves.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

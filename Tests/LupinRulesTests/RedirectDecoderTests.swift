@@ -1,6 +1,6 @@
 // What `redirect:` of a rule may say, and what is said of anything else.
 
-import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // What `retry:` and `resume:` may say, at the top of the file and in rules.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // Rules: matches, steps, answers, overrides, and what is said of wrong ones.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,6 @@
 // Finding, reading and versioning the file; large files.
 
-import LupinCore
+import LupinPolicy
 import LupinRules
 import LupinTestKit
 import Testing

@@ -1,6 +1,7 @@
 // The settings and rule tables as a JSON schema, so that editors complete and check rules files.
 
 import LupinCore
+import LupinPolicy
 
 /// `config/rules.schema.json`.
 enum SchemaDocument {

@@ -1,5 +1,6 @@
 // Which secrets are read with a rules file, and what stands in the place of others.
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

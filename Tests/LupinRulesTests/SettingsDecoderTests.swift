@@ -1,6 +1,7 @@
 // Settings: the defaults, values of all kinds, and what is said of wrong and of later ones.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,6 @@
 // The settings table as people read it: the sample file `config/lupin.yaml`.
 
-import LupinCore
+import LupinPolicy
 import LupinRules
 
 /// Texts that are made of the settings table.

@@ -2,6 +2,7 @@
 
 import Foundation
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -2,6 +2,7 @@
 // beyond, and the place that its value goes to.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,5 +1,6 @@
 // What the file says of stand-ins, and what it may not say.
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,6 @@
 // What the tests of the rules file share: a file in memory, and its report.
 
-import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // TLS towards origins and interception: every key, every default, and what is said of wrong ones.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

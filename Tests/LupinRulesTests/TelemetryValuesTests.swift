@@ -1,6 +1,7 @@
 // What the file says of telemetry, and what the environment adds.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

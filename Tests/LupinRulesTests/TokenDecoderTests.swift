@@ -1,6 +1,7 @@
 // Credentials under `tokens:`: what each source says, and what goes where it must not.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

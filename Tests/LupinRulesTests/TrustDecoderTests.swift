@@ -1,6 +1,7 @@
 // Trust policies: named, in place and combined, and what none of them may leave out.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

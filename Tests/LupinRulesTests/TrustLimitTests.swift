@@ -1,6 +1,7 @@
 // `max_depth` of a trust policy: where it may stand, what it limits, and what is wrong with others.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,7 @@
 // What `validate:` of a rule may say, and what is said of anything else.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

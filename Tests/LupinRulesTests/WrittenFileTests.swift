@@ -1,6 +1,7 @@
 // Where each key stands, and what it says there in its author's words.
 
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,6 +1,5 @@
 // That the authority's certificate leaves in every form whole, and its key in none.
 
-import LupinCore
 import LupinTLS
 import Testing
 

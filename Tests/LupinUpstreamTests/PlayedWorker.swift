@@ -1,6 +1,7 @@
 // A worker as reaching servers sees one: a test's loop with a pool, and no exchange.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinTestKit
 import LupinUpstream

@@ -1,5 +1,6 @@
 // A listener that asks who the client is: 407 until name and password are right.
 import LupinCore
+import LupinPolicy
 import LupinProxy
 import LupinTestKit
 import Testing

@@ -1,7 +1,7 @@
 // Users for a test: a password file of its own, and what their clients send.
 import Foundation
-import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTestKit
 import Testing
 

@@ -1,6 +1,7 @@
 // How often a password is checked, who waits for it meanwhile, and what a changed file does.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinTestKit
 import Synchronization

@@ -2,6 +2,7 @@
 import Foundation
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
 import LupinRules
 import LupinTLS

@@ -8,9 +8,9 @@ private let numberReader = "Sources/LupinCore/Message/NumberReader.swift"
 /// Files that look like reading numbers and may, each with its reason.
 private let numberExceptions: [String: String] = [
     "Sources/LupinWire/HTTP1/StartLines.swift": "three digits that were checked before",
-    "Sources/LupinCore/Events/TextCursor.swift": "writes digits",
-    "Sources/LupinCore/Events/JSONReader.swift": "a JSON number is a Double of a checked grammar",
-    "Sources/LupinCore/Events/ErrorBody.swift": "a weight of 0 to 1, checked as a Double",
+    "Sources/LupinCore/Text/TextCursor.swift": "writes digits",
+    "Sources/LupinCore/Text/JSONReader.swift": "a JSON number is a Double of a checked grammar",
+    "Sources/LupinCore/Errors/ErrorBody.swift": "a weight of 0 to 1, checked as a Double",
     "Sources/LupinStore/DiskFolder.swift":
         "names of its own files, read by Swift's checked conversion: it can't import the reader",
     "Sources/LupinRules/RetryPolicyDecoder.swift": "a base of 1 to 10, checked as a Double",

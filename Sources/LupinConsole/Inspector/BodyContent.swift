@@ -1,5 +1,6 @@
 // Shows a body as lines: JSON indented, the fields of protobuf, text, or hexadecimal digits.
 import LupinCore
+import LupinRecords
 
 /// A body, or the kept part of it.
 struct BodyContent: Sendable {

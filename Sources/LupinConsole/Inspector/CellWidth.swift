@@ -1,5 +1,4 @@
 // How many columns of a terminal a character takes (UAX #11).
-import LupinCore
 
 /// Widths of characters in columns.
 enum CellWidth {

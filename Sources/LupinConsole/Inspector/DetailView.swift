@@ -1,5 +1,6 @@
 // The exchange that is open in the inspector: its tabs, what was fetched for them, the position.
 import LupinCore
+import LupinRecords
 
 /// The state of an open exchange.
 struct DetailView: Sendable {

@@ -1,5 +1,6 @@
 // What the tabs of an exchange show: its record, heads, times, and messages as lines.
 import LupinCore
+import LupinRecords
 
 /// An answer to `/v1/exchanges/ID`, as lines for a screen.
 struct ExchangeDetail: Sendable {

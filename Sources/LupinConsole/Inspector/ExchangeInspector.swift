@@ -1,5 +1,6 @@
 // The inspector in a terminal, without one: keys and answers in, questions and a screen out.
 import LupinCore
+import LupinRecords
 
 /// The state of the inspector.
 ///

@@ -1,5 +1,6 @@
 // A row of the inspector's list: what it shows of an exchange, and in which columns.
 package import LupinCore
+import LupinRecords
 
 /// An exchange in the list; texts are cleaned when they are drawn.
 package struct ExchangeRow: Sendable, Equatable {

@@ -1,5 +1,4 @@
 // The rows that the inspector holds: which are shown, which one is selected, whether it follows.
-import LupinCore
 
 /// The exchanges of the list, the oldest first, and behind them those under way.
 package struct ExchangeRows: Sendable {

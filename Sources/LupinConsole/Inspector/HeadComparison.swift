@@ -1,5 +1,4 @@
 // Compares the fields of a message before and after the rules.
-import LupinCore
 
 /// Two lists of fields as one, with a mark for each change.
 struct HeadComparison: Sendable {

@@ -1,5 +1,6 @@
 // What each key of the inspector does: in the list, in an open exchange, in the prompt.
 import LupinCore
+import LupinRecords
 
 extension ExchangeInspector {
     /// Takes a key.

@@ -1,5 +1,6 @@
 // Draws the inspector: the list, an open exchange or a page of text, as the lines of a screen.
 import LupinCore
+import LupinRecords
 
 extension ExchangeInspector {
     private var isTooSmall: Bool { size.rows < 6 || size.columns < 20 }

@@ -1,5 +1,4 @@
 // Decodes what a terminal in raw mode sends into keys, byte by byte.
-import LupinCore
 
 /// A key that was pressed, or a text that was pasted.
 package enum Key: Equatable, Sendable {

@@ -1,5 +1,4 @@
 // A line of text that the user edits: the filter.
-import LupinCore
 
 /// An editable line with a cursor.
 package struct PromptLine: Sendable, Equatable {

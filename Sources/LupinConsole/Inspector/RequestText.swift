@@ -1,5 +1,6 @@
 // A request as a text that the user edits before it is sent again.
 package import LupinCore
+import LupinRecords
 
 /// Why an edited text can't be sent.
 package struct RequestTextProblem: Error, Equatable {

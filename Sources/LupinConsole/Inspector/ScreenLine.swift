@@ -1,5 +1,4 @@
 // A line of the screen: pieces of clean text, each in a style.
-import LupinCore
 
 /// How a piece of text looks; colours are left out where the terminal or the user has none.
 package enum ScreenStyle: Sendable, Equatable {

@@ -1,5 +1,7 @@
 // A request as a client would send it, from the command line or from a record.
 package import LupinCore
+package import LupinPolicy
+package import LupinRecords
 
 /// A request that the rules are asked about, without sending it.
 package struct ExplainedRequest: Sendable {

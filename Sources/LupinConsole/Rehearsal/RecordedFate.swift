@@ -1,5 +1,7 @@
 // What became of a recorded exchange, as far as rules have a say in it.
 package import LupinCore
+import LupinPolicy
+import LupinRecords
 
 /// The end of a past exchange, for a comparison with what other rules would do.
 package enum RecordedFate: String, Sendable, CaseIterable {

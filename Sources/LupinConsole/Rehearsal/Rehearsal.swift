@@ -1,5 +1,7 @@
 // What other rules would have done with a recorded exchange, and whether that is something else.
 package import LupinCore
+package import LupinPolicy
+import LupinRecords
 
 /// The rehearsal of one recorded exchange.
 package struct RehearsedExchange: Sendable, Equatable {

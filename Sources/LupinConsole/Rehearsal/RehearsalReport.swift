@@ -1,5 +1,6 @@
 // Counts rehearsed exchanges in groups, and tells of them: lines for people, JSON for programs.
 package import LupinCore
+import LupinRecords
 
 /// What a rules file would have done with the exchanges of a log.
 package struct RehearsalReport: Sendable {

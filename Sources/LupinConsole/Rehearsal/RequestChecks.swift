@@ -1,5 +1,6 @@
 // The checks that a request must pass before its rules count for anything.
 import LupinCore
+import LupinPolicy
 
 extension RequestOutlook {
     /// A check that refuses the request or lets it pass.

@@ -1,5 +1,7 @@
 // What a configuration does with one request, by the engine's own decisions and without a network.
+import LupinCaching
 package import LupinCore
+package import LupinPolicy
 
 /// A configuration, ready to be asked about requests.
 package struct Lookout: Sendable {

@@ -1,5 +1,7 @@
 // Which targets the exchanges of a log used, and how: a table that hostile logs can't blow up.
 package import LupinCore
+import LupinPolicy
+import LupinRecords
 
 /// What a log names too much of.
 package enum SeenProblem: Error, Equatable, Sendable {

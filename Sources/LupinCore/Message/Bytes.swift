@@ -245,8 +245,8 @@ extension MutableRawSpan {
     ///
     /// The caller has checked that there is room for all of them: each store is checked against the
     /// memory only.
-    @inline(__always)
-    mutating func store(copyOf bytes: Span<UInt8>, at start: Int) {
+    @inlinable @inline(__always)
+    package mutating func store(copyOf bytes: Span<UInt8>, at start: Int) {
         var i = 0
         while bytes.count &- i > 32 {
             let piece = bytes.extracting(i..<(i &+ 32))
@@ -268,8 +268,21 @@ extension MutableRawSpan {
         store(bytes.word(at: last), at: start &+ last)
     }
 
-    @inline(__always)
-    private mutating func store(_ word: UInt64, at place: Int) {
+    @inlinable @inline(__always)
+    mutating func store(_ word: UInt64, at place: Int) {
         storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt64.self)
     }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether one of the bytes would end a field line.
+    package var hasLineEndOrNUL: Bool {
+        for i in indices where self[i] == 0x0D || self[i] == 0x0A || self[i] == 0 { return true }
+        return false
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the bytes equal `word`, in any case.
+    package func isWord(_ word: String) -> Bool { equalsIgnoringCase(word.utf8.span) }
 }

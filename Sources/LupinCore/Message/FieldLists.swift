@@ -24,6 +24,18 @@ extension FieldSection {
 }
 
 extension FieldSection {
+    /// Replaces the value of one line, which keeps its place.
+    package mutating func replaceValue(ofLine index: Int, by value: [UInt8]) {
+        let old = lines[index]
+        let start = storage.count
+        storage += storage[old.name.range] + [0x3A, 0x20]
+        let valueStart = storage.count
+        storage += value + [0x0D, 0x0A]
+        let name = ByteRange(start: start, count: old.name.range.count)
+        let range = ByteRange(start: valueStart, count: value.count)
+        lines[index] = Line(name: name, value: range, known: old.known, isContiguous: true)
+    }
+
     /// Removes members from a list of items (RFC 9651 §3.1) by their names in lower case, whatever
     /// their parameters are, and a line without any other member as a whole.
     mutating func removeMembers(ofLine index: Int, where isCalled: (String) -> Bool) {

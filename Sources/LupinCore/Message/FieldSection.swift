@@ -176,14 +176,14 @@ extension FieldSection {
     }
 
     /// Makes a line at the end of the storage, and adds its name to `names`.
-    mutating func makeLine(name: String, value: String) -> Line {
+    package mutating func makeLine(name: String, value: String) -> Line {
         let name = name.utf8Span.span
         let known = FieldName(name)
         return makeLine(name: name, value: value.utf8Span.span, known: known)
     }
 
     /// The same for a known field with a number.
-    mutating func makeLine(_ name: FieldName, decimal: UInt64) -> Line {
+    package mutating func makeLine(_ name: FieldName, decimal: UInt64) -> Line {
         let (spelling, digits) = (name.spelling, String(decimal))
         return makeLine(
             name: spelling.utf8Span.span,
@@ -193,7 +193,7 @@ extension FieldSection {
     }
 
     /// The same for a name that is known already.
-    mutating func makeLine(
+    package mutating func makeLine(
         name: Span<UInt8>,
         value: Span<UInt8>,
         known: FieldName

@@ -30,7 +30,7 @@ package enum HTTPDate {
         return (year, month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 
-    static func floorDivide(_ a: Int64, by b: Int64) -> Int64 {
+    package static func floorDivide(_ a: Int64, by b: Int64) -> Int64 {
         let (quotient, remainder) = a.quotientAndRemainder(dividingBy: b)
         return remainder < 0 ? quotient - 1 : quotient
     }

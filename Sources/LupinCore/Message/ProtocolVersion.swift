@@ -4,3 +4,14 @@
 package enum ProtocolVersion: UInt8, Hashable, Sendable {
     case http10, http11, http2
 }
+
+extension ProtocolVersion {
+    /// The value for `network.protocol.version`.
+    package var text: String {
+        switch self {
+        case .http10: "1.0"
+        case .http11: "1.1"
+        case .http2: "2"
+        }
+    }
+}

@@ -8,3 +8,14 @@ extension Duration {
         return max(0, seconds &* 1000 &+ whole + (part > 0 ? 1 : 0))
     }
 }
+
+extension Duration {
+    /// Whole microseconds, at least 0 and at most 100 years, so that sums don't overflow.
+    package var boundedMicroseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        let secondsMax: Int64 = 100 * 366 * 86400
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let whole = UInt64(min(seconds, secondsMax))
+        return whole * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
+    }
+}

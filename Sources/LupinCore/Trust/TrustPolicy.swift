@@ -77,3 +77,26 @@ package struct NamedTrustPolicy: Sendable, Hashable {
     /// The policy without a rule.
     package static let system = NamedTrustPolicy(name: "system", policy: .system(host: true))
 }
+
+extension TrustPolicy {
+    /// Whether it accepts any certificate, as `disabled` does.
+    package var acceptsAnyone: Bool {
+        switch self {
+        case .disabled: true
+        case .all(let policies): policies.allSatisfy(\.acceptsAnyone)
+        case .any(let policies): policies.contains(where: \.acceptsAnyone)
+        case .limited(let policy, _): policy.acceptsAnyone
+        case .system, .certificates, .pins, .revocation: false
+        }
+    }
+
+    /// Whether it contains pins or certificates.
+    package var hasPins: Bool {
+        switch self {
+        case .pins, .certificates: true
+        case .all(let policies), .any(let policies): policies.contains(where: \.hasPins)
+        case .limited(let policy, _): policy.hasPins
+        case .system, .revocation, .disabled: false
+        }
+    }
+}

@@ -1,6 +1,8 @@
 // The routes of the admin interface below `/v1/`.
-package import LupinCore
+import LupinCore
 import LupinIO
+package import LupinPolicy
+import LupinRecords
 import LupinUpstream
 
 /// What the program that starts a proxy reports about itself.

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinIO
 import LupinInspector
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 

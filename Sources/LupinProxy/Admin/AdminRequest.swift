@@ -1,6 +1,8 @@
 // A request to the admin interface, and its response.
+import LupinCaching
 import LupinCore
 import LupinInspector
+import LupinPolicy
 
 /// A request below `/v1/`, whose client has access.
 struct AdminRequest: Sendable {

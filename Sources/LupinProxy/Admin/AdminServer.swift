@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// The listeners and connections of the admin interface; confined to the control loop.
 final class AdminServer {

@@ -1,6 +1,9 @@
 // The routes for HTTP Archives: exchanges as one, and those that the inspector is to show.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinStore
 
 /// The archives that were handed over to be shown; confined to the control loop.

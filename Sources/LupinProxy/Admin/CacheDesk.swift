@@ -1,6 +1,8 @@
 // The admin routes that list or drop stored responses.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 
 /// The routes below `/v1/cache`.

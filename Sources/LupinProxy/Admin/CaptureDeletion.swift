@@ -1,6 +1,7 @@
 // What of the capture is deleted on request: everything, what a filter keeps, or one exchange.
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 
 extension InspectorDesk {

@@ -1,6 +1,7 @@
 // What is captured at all: hosts that were asked for, until lupin ends or an inspector is gone.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 
 extension InspectorDesk {

@@ -1,5 +1,6 @@
 // The chain of an exchange's origin, for the admin interface.
 import LupinCore
+import LupinRecords
 import LupinUpstream
 
 extension ShownChains {

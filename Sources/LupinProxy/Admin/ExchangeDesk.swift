@@ -1,6 +1,7 @@
 // The routes of the admin interface that show exchanges: those remembered, captured and under way.
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 import LupinUpstream
 

@@ -1,5 +1,6 @@
 // Heads as JSON: what both sides of an exchange sent, and what they got.
 import LupinCore
+import LupinRecords
 
 extension JSONLine {
     /// Appends the members `request`, `sent`, `received` and `response` of packed heads, as far as

@@ -1,5 +1,7 @@
 // The exchanges that ended last, kept in memory: heads only, formatted only on request.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import Synchronization
 
 /// A request as adapters left it, which the history and its exchange hold together.

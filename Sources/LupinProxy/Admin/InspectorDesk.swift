@@ -1,6 +1,7 @@
 // The routes of the inspector: what is captured of an exchange, and what is captured at all.
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 
 /// The routes that only `lupin inspect` and its page use; confined to the control loop.

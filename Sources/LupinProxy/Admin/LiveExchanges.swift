@@ -1,6 +1,7 @@
 // The exchanges under way, and their description for the admin interface.
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinUpstream
 
 /// The exchanges under way on one worker; confined to its loop.

@@ -1,5 +1,7 @@
 // Writes metrics in the text format of Prometheus.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import LupinStore
 
 /// Metrics, line by line.

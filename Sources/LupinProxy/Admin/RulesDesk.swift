@@ -1,6 +1,7 @@
 // The routes that show the rules and add one to the file, after a preview.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 import LupinTLS
 

@@ -1,6 +1,7 @@
 // The route that sends a request from the inspector: as it was, edited, or a new one.
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 import LupinWire
 

@@ -1,5 +1,7 @@
 // Writes a stored response as JSON: its properties, freshness and selecting fields.
+import LupinCaching
 import LupinCore
+import LupinPolicy
 
 extension CachedResponse {
     /// The tier: memory, disk, or both.

@@ -1,4 +1,5 @@
 // Combines held parts and the part that the origin adds into one response (RFC 9111 §3.4).
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinUpstream

@@ -1,6 +1,8 @@
 // Delivers a response while storing it, and stores it to its end when its client leaves.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

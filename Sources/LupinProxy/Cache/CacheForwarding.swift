@@ -1,6 +1,8 @@
 // Handles the origin's response: it renews what is stored, replaces it, or is stored itself.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

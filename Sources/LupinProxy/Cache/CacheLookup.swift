@@ -1,6 +1,8 @@
 // Decides whether a request is answered from the cache, waits for another fetch, or is forwarded.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

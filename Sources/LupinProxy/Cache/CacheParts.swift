@@ -1,6 +1,8 @@
 // Stores parts of responses and serves requests from them (RFC 9111 §3.3, §3.4).
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinWire
 
 extension Exchange {

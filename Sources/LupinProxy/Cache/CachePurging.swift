@@ -1,6 +1,8 @@
 // PURGE: drops the stored responses of a URL, if the client may do that.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 
 extension Exchange {

@@ -1,6 +1,8 @@
 // Serves stored responses to clients: whole, in part, or as 304 (Not Modified).
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 import LupinUpstream
 import LupinWire

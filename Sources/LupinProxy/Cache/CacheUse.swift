@@ -1,6 +1,8 @@
 // What one exchange knows of the cache: its key, the responses found, and its Cache-Status.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import LupinWire

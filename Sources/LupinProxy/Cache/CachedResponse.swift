@@ -1,5 +1,7 @@
 // One stored response as all workers see it.
+import LupinCaching
 import LupinCore
+import LupinPolicy
 import Synchronization
 
 /// A stored response: immutable, shared by all workers.

@@ -1,6 +1,8 @@
 // How an exchange reads from the cache on disk.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 
 extension Exchange {

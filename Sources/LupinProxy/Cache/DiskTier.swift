@@ -1,7 +1,9 @@
 // The part of the cache on disk: its thread, and the jobs that it runs.
 import Logging
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 import LupinTLS
 import Synchronization

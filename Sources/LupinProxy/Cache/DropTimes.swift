@@ -1,5 +1,5 @@
 // When URLs were dropped from the store: what was requested before that must not get in afterwards.
-import LupinCore
+import LupinCaching
 
 /// The times of the latest drops, in microseconds since 1970.
 ///

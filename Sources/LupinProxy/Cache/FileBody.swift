@@ -1,4 +1,5 @@
 // The body of a response that lies in a file, on its way to a client.
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinStore

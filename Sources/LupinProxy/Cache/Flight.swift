@@ -1,5 +1,5 @@
 // A fetch under way, and the exchanges that wait for its result (single flight).
-import LupinCore
+import LupinCaching
 import Synchronization
 
 /// A fetch that other exchanges wait for.

@@ -1,7 +1,8 @@
 // The store of responses, in memory and on disk, and the fetches under way.
 import Logging
-import LupinCore
+import LupinCaching
 import LupinIO
+import LupinPolicy
 import LupinStore
 import LupinTLS
 import Synchronization

@@ -1,5 +1,6 @@
 // The responses in memory by key, their URLs, and what is evicted when room runs out.
-import LupinCore
+import LupinCaching
+import LupinPolicy
 
 /// The keys of one listing; most have one, which needs no set.
 private struct Listed {

@@ -1,4 +1,5 @@
 // The body of a stored response on its way to a client, from memory.
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinUpstream

@@ -1,4 +1,5 @@
 // The content of a stored response in memory, in pieces that all exchanges share.
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinUpstream

@@ -1,6 +1,8 @@
 // A body on its way into the capture: its coding undone, its secrets masked.
 import LupinCoding
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import LupinStore
 
 /// A body that is being written; confined to the thread that writes.

@@ -1,5 +1,4 @@
 // Collects what the exchanges of a worker have for the capture, and hands it over in batches.
-import LupinCore
 
 /// What a worker's exchanges have for the capture that was not handed over yet; confined to its
 /// loop.

@@ -1,5 +1,6 @@
 // What workers tell the thread that keeps captured exchanges.
 import LupinCore
+import LupinRecords
 
 /// What came of a captured exchange since its last part; most exchanges are one part.
 ///

@@ -1,5 +1,6 @@
 // Captured exchanges as entries of an HTTP Archive.
 import LupinCore
+import LupinRecords
 import LupinStore
 
 extension CaptureFile {

@@ -1,5 +1,5 @@
 // Hosts that are captured because somebody asked for it while lupin runs.
-import LupinCore
+import LupinPolicy
 
 extension Configuration {
     /// The same configuration with a rule for each host, behind those of the file.

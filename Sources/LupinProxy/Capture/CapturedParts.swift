@@ -1,5 +1,6 @@
 // What is captured of an exchange, for the admin interface; and which of them a filter keeps.
 import LupinCore
+import LupinRecords
 import LupinStore
 
 /// The bodies, messages and notes of an exchange.

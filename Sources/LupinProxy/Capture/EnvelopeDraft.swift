@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 
 /// The messages of one body, each with its coding undone and its secrets masked; confined to the

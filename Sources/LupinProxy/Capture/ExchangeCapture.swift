@@ -1,6 +1,8 @@
 // Copies the bodies of an exchange on their way, for the capture.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 import LupinWire
 

@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinRecords
 import LupinStore
 
 /// One direction of a WebSocket; confined to the thread that writes.

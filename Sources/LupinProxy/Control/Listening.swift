@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 
 /// A listening socket and its requirements for connections, which may change while it is open.

@@ -1,7 +1,7 @@
+package import LupinIO
 // Which listener of the settings each socket of the service manager belongs to: by its address, and
 // for the admin socket by its name or path.
-import LupinCore
-package import LupinIO
+import LupinPolicy
 
 /// The listening sockets that the process was started with.
 package struct PassedListeners: Sendable {

@@ -1,6 +1,7 @@
 // How a running proxy adopts another configuration: all of it, or nothing.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 

@@ -1,5 +1,5 @@
 // The source of the rules while the proxy runs, and the results of reading them.
-package import LupinCore
+package import LupinPolicy
 
 /// How the rules are read again; set by the program that starts the proxy.
 package struct RulesSource: Sendable {

@@ -1,6 +1,7 @@
 // Finds requests among a client's bytes and begins them, without a task or with one.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import LupinWire

@@ -1,6 +1,7 @@
 // A client's HTTP/2 connection: each stream is an exchange, with a task if it needs one.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

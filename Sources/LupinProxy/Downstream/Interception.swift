@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import LupinWire

@@ -1,5 +1,4 @@
 // Lets a client that still sends read why its connection ends.
-import LupinCore
 import LupinIO
 import LupinUpstream
 

@@ -1,5 +1,6 @@
 // Decides whether a tunnel may carry the name that the TLS inside asks for.
 import LupinCore
+import LupinPolicy
 import LupinTLS
 
 /// Why a tunnel ends: before a byte of its client has gone out, or before another host is named.

@@ -1,6 +1,7 @@
 // CONNECT: forwards bytes in both directions, and reads no more than the client's first ones.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

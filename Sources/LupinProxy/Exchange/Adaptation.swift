@@ -1,6 +1,8 @@
 // The request as it goes upstream, and the way that it takes.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,7 @@
 // Checks access before any rule is matched, and interprets the request's target.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

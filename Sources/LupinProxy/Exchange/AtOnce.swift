@@ -1,6 +1,7 @@
 // Runs an exchange without a task for as long as it waits for bytes only.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,8 @@
 // One attempt to get a response from upstream.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinTLS
 import LupinUpstream
 import LupinWire

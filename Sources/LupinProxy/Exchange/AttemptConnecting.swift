@@ -1,6 +1,7 @@
 // Chooses the connection of an attempt: a shared one, an idle one, or a new one.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

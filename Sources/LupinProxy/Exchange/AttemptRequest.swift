@@ -1,6 +1,7 @@
 // The request that an attempt sends, and the way that it takes.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

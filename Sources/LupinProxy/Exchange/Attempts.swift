@@ -1,6 +1,7 @@
 // Makes attempts until one has a response to deliver.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

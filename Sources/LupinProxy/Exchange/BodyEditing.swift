@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// What the steps of a plan do to one body; a value, so that another thread can do it.
 struct BodyEditing: Sendable {

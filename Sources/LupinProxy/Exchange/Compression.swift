@@ -1,6 +1,7 @@
 // Compresses request bodies, and handles a server's refusal of that.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinWire
 import Synchronization
 

@@ -1,6 +1,7 @@
 // How an exchange reaches servers: on whose behalf, until when, and what it notes meanwhile.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 
 extension Exchange {

@@ -2,6 +2,7 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
 import Synchronization
 
 /// The one owner of all cookie jars, for all workers.

@@ -1,6 +1,7 @@
 // Which users may use rules that hold secrets: a loopback port is not an identity.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 
 /// `access.credentials`, with users as the kernel and listeners identify them.

@@ -1,6 +1,8 @@
 // Delivers a response to the client: head, body, and errors on either side.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,8 @@
 // A response whose body is edited as a whole before the client gets its head.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 import LupinWire
 

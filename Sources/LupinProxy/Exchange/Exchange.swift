@@ -1,6 +1,7 @@
 // One exchange: from a request's head to its record.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

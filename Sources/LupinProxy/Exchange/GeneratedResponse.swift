@@ -1,6 +1,8 @@
 // Responses that lupin generates: errors, rules' responses, and its own pages.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,7 @@
 // Runs further attempts beside a slow one, and chooses the winner.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

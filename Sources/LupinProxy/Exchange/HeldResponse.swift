@@ -1,6 +1,7 @@
 // Holds back a response while the decision about it is made.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

@@ -1,5 +1,7 @@
 // Recently requested targets, and cached facts about each.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 
 /// A requested target in canonical form, with cached facts about the way to it.

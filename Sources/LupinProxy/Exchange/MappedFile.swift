@@ -1,6 +1,8 @@
 // How a file becomes the answer to a request, where `respond` names it or a folder.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinStore
 import LupinUpstream
 import LupinWire

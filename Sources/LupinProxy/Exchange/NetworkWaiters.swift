@@ -1,5 +1,4 @@
 // The exchanges that wait until the machine has a network again.
-import LupinCore
 import LupinIO
 
 /// The exchanges of one worker that wait for a network; all of them are woken together.

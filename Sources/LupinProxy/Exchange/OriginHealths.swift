@@ -1,6 +1,7 @@
 // The health of origins, which retry policies count by.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import Synchronization
 
 /// The recent health of every origin.

@@ -1,5 +1,6 @@
 // What a parent proxy says to an exchange: a tunnel, a challenge, a refusal.
 import LupinCore
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

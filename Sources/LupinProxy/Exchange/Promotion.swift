@@ -1,5 +1,6 @@
 // Decides by values alone whether an exchange needs a task.
 package import LupinCore
+package import LupinPolicy
 
 /// Why an exchange that began without a task got one.
 package enum TaskCause: Int, CaseIterable, Sendable {

@@ -1,6 +1,7 @@
 // Follows redirects: as a new request of the client, with all checks repeated.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

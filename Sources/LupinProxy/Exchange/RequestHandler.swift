@@ -1,5 +1,7 @@
 // Decides by values alone what gives a request its response.
+import LupinCaching
 package import LupinCore
+package import LupinPolicy
 
 /// What gives a request its response, once its rules are matched: the first that applies.
 package enum RequestHandler: Sendable {

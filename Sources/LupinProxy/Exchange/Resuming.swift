@@ -1,6 +1,7 @@
 // Resumes a download that broke off at the same position, so that the client sees one response.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,7 @@
 // Decides whether a failed attempt is repeated, within its budget and after which delay.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

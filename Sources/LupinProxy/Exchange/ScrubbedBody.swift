@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 
 /// The body of another source without its content codings and without secrets.

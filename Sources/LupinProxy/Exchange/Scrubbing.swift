@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

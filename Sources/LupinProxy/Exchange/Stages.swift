@@ -1,6 +1,7 @@
 // Reports the stages of an exchange to monitors; the engine reports each stage in one line.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 

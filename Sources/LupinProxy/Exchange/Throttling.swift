@@ -1,6 +1,7 @@
 // Limits the bodies of an exchange to the rate that a rule allows.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import Synchronization
 

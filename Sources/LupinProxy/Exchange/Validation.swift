@@ -2,6 +2,7 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 import LupinWire
 
@@ -45,7 +46,7 @@ extension Exchange {
             action: policy.action,
             note: note
         )
-        let action: ValidationPolicy.Action =
+        let action: ValidationAction =
             policy.action == .retry && !mayRetry ? .fail : policy.action
         return try await decide(failure, action, obtained, attempt, delivered)
     }
@@ -153,7 +154,7 @@ extension Exchange {
 
     private func decide(
         _ failure: ValidationFailure,
-        _ action: ValidationPolicy.Action,
+        _ action: ValidationAction,
         _ obtained: ObtainedResponse,
         _ attempt: Attempt,
         _ delivered: String

@@ -1,5 +1,4 @@
 // Connections of a confined command that were led to lupin, though they were for somebody else.
-import LupinCore
 package import LupinIO
 import Synchronization
 

@@ -1,5 +1,4 @@
 // A connection whose client knows of no proxy: it begins as if a CONNECT had come.
-import LupinCore
 import LupinIO
 
 /// The request that such a client would have sent.

@@ -1,5 +1,4 @@
 // Which nodes of the shared store are left alone for now, as all workers know it.
-import LupinCore
 import Synchronization
 
 /// The failures of nodes; a node that failed is left alone, longer with each failure.

@@ -1,7 +1,9 @@
 // A worker's way to the shared store: which node is asked, and what becomes of answers that send
 // elsewhere.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRedis
 
 /// A worker's connections to a server or cluster; confined to the worker's loop.

@@ -1,6 +1,7 @@
 // One connection to a Redis server: requests go out as they come, replies come in their order.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRedis
 import LupinUpstream
 

@@ -1,6 +1,7 @@
 // Commands for a Redis server and the replies that a task waits for.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRedis
 
 /// Waits for the replies to a question without a task.

@@ -1,6 +1,8 @@
+import LupinCaching
 // Looks into the store that machines share for an exchange that has no task.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRedis
 
 /// A look into the shared store that an exchange without a task waits for.

@@ -1,4 +1,5 @@
 // What machines tell each other about URLs whose responses are to be dropped.
+import LupinCaching
 import LupinCore
 import LupinTLS
 import Synchronization

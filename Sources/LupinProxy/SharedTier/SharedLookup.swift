@@ -1,6 +1,8 @@
 // How an exchange looks into the store that machines share, and agrees with them on who fetches.
+import LupinCaching
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRedis
 
 /// What an exchange has to do with the shared store.

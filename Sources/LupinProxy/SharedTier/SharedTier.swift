@@ -1,7 +1,8 @@
 // The store that several machines share, as all workers know it: names, signatures, health, counts.
 import Logging
-import LupinCore
+import LupinCaching
 import LupinIO
+import LupinPolicy
 import LupinRedis
 import LupinTLS
 import Synchronization

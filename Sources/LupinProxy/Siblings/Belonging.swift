@@ -1,6 +1,7 @@
 // What belongs to a lupin on disk: a confined command sees nothing of it.
-package import LupinCore
+import LupinCore
 import LupinIO
+package import LupinPolicy
 
 /// A path that a lupin reads, or keeps something at.
 package struct Belonging: Sendable, Hashable {

@@ -1,5 +1,6 @@
 // The configurations of a proxy that records a tape, and of one that plays it.
-package import LupinCore
+package import LupinPolicy
+import LupinRecords
 import LupinUpstream
 
 extension Configuration {

@@ -1,5 +1,5 @@
 // The tape that a proxy answers everything from, and what was played of it.
-package import LupinCore
+package import LupinRecords
 import Synchronization
 
 /// A tape that is played, shared by all workers.

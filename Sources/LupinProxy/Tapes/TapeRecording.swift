@@ -1,5 +1,5 @@
 // Makes a tape of what was captured while a command ran.
-package import LupinCore
+package import LupinRecords
 import LupinStore
 
 /// What was recorded of a command.

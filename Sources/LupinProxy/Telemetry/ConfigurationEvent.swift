@@ -1,6 +1,7 @@
 // The log line about a change of the rules, or about a rejected one.
 import LupinCore
 import LupinIO
+import LupinRecords
 
 /// A change of the rules, logged so that the `rules.version` of a record can be looked up.
 struct ConfigurationEvent: Sendable {

@@ -1,6 +1,7 @@
 // The log line about a lupin process that ended without stopping.
 import LupinCore
 import LupinIO
+import LupinRecords
 
 /// A lupin process of this installation that crashed or was killed, found when the next one starts.
 struct CrashEvent: Sendable {

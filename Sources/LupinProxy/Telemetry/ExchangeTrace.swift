@@ -1,6 +1,8 @@
 // The trace of one exchange: where it stands, what goes upstream, and what happened when.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 
 /// What a snapshot exports; nil in the snapshot where telemetry is off.
 ///

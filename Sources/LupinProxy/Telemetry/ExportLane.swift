@@ -3,6 +3,8 @@ import Logging
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinTLS
 import LupinUpstream
 

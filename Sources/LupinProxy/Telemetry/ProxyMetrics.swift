@@ -1,5 +1,6 @@
 // The figures of the whole proxy as OpenTelemetry metrics.
 import LupinCore
+import LupinRecords
 import LupinStore
 import LupinUpstream
 

@@ -2,6 +2,7 @@
 
 package import LupinCore
 import LupinIO
+package import LupinRecords
 
 /// The format of lines.
 package enum RecordStyle: Sendable, Equatable {

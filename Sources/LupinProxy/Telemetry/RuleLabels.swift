@@ -1,5 +1,7 @@
 // The names by which rules appear in metrics: a bounded set, the same for all workers.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 
 /// Numbers for the label `rule` of metrics: 0 is no rule, and the last one all further rules.
 ///

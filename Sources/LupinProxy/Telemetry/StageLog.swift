@@ -1,6 +1,7 @@
 // The log as an event monitor: writes lines for stages and attempts.
 import LupinCore
 import LupinIO
+import LupinRecords
 
 /// Writes a line for every attempt and, when enabled, for every stage.
 ///

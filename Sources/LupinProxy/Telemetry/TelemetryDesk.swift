@@ -1,5 +1,7 @@
 // Finished exchanges on their way from the workers to the exporter, and what became of them.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 import Synchronization
 
 /// The one owner of exchanges that wait for their export.

@@ -2,6 +2,8 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 
 /// The exporter of the whole proxy; confined to the control loop.
 ///

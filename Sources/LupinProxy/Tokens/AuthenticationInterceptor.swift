@@ -1,6 +1,8 @@
 // Attaches credentials to requests and reacts to a 401, like Alamofire's AuthenticationInterceptor.
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinWire
 
 /// The credentials that the rules of one exchange name; lives as long as the exchange.

@@ -1,5 +1,6 @@
 // Answers the challenges of servers that want Digest or Basic.
 import LupinCore
+import LupinPolicy
 
 /// Digest may need a second round when its nonce was stale.
 private let digestReplaysMax = 2

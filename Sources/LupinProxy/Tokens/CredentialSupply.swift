@@ -1,6 +1,7 @@
 // How an exchange gets its credentials: from the store, or after a wait for a refresh.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 extension AuthenticationInterceptor {
     /// The credentials to use now, each after a wait if needed; nil for one that is not to be had.

@@ -1,6 +1,7 @@
 // How an exchange waits for a credential that is being fetched.
 import LupinCore
 import LupinIO
+import LupinPolicy
 
 /// One wait of one exchange; it may be ended from any thread.
 final class CredentialWait {

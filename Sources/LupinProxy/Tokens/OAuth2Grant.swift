@@ -2,6 +2,8 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 import LupinUpstream
 import LupinWire
 

@@ -1,6 +1,7 @@
 // The file that keeps rotated refresh tokens, so that neither a restart nor a kill loses the last.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 
 /// The file of `oauth2.store`: the refresh token that the server issued last.

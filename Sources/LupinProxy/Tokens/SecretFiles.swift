@@ -1,6 +1,7 @@
 // Reads the secret files that tokens name, and refuses those that others may read.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 enum SecretFiles {

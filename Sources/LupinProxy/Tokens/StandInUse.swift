@@ -1,6 +1,7 @@
 // Exchanges stand-ins for credentials on the way out, and notices those that go elsewhere.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinWire
 
 /// A token, its stand-in, and where in requests of the plan that is exchanged.

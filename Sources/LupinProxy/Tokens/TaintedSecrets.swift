@@ -1,5 +1,6 @@
 // Secrets that came up at run time: no log may hold them from that moment on.
 package import LupinCore
+import LupinPolicy
 import Synchronization
 
 /// The one owner of the secrets that the redactors of all workers learn at run time.

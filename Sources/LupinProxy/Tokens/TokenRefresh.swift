@@ -2,6 +2,8 @@
 import Logging
 import LupinCore
 import LupinIO
+import LupinPolicy
+import LupinRecords
 
 /// One refresh of one token, on the loop of the worker whose exchange asked first.
 ///

@@ -1,6 +1,7 @@
 // The credentials of `tokens:`, with one state each for the process, and the exchanges that wait.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import Synchronization

@@ -1,5 +1,4 @@
 // Asks OpenSSL about what a rules file says of TLS, as the proxy does when it uses that.
-import LupinCore
 import LupinIO
 package import LupinRules
 import LupinTLS

@@ -1,5 +1,6 @@
 // The peer that a connection leads to: the origin itself, or a parent proxy.
 package import LupinCore
+package import LupinPolicy
 
 /// The next hop of a request; connections are pooled by it.
 package enum NextHop: Hashable, Sendable {

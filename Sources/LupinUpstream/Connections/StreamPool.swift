@@ -1,5 +1,4 @@
 // Chooses the HTTP/2 connection for the next request, and lets exchanges wait for one being made.
-import LupinCore
 package import LupinIO
 
 /// One worker's HTTP/2 connections to origins.

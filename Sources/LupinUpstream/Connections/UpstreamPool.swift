@@ -1,5 +1,4 @@
 // Chooses the idle connection for the next request, and limits how long one is kept.
-import LupinCore
 package import LupinIO
 
 /// One worker's idle upstream connections.

@@ -1,6 +1,7 @@
 // From a next hop to a connected socket: names, deny list, addresses.
 package import LupinCore
 import LupinIO
+package import LupinPolicy
 
 /// Why there is no connection.
 package struct DialFailure: Error {

@@ -2,6 +2,7 @@
 import LupinCoding
 package import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinWire
 
 /// A request that lupin makes for itself, such as a certificate's revocation check.

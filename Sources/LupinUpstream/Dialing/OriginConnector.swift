@@ -4,6 +4,7 @@
 // servers (tokens, revocation, telemetry, Redis) are reached by it, too.
 package import LupinCore
 package import LupinIO
+package import LupinPolicy
 import LupinTLS
 package import LupinWire
 

@@ -1,5 +1,6 @@
 // Credentials for a parent proxy: Basic without a challenge, Digest after one.
 package import LupinCore
+package import LupinPolicy
 package import LupinTLS
 import LupinWire
 import Synchronization

@@ -1,6 +1,7 @@
 // What a configuration says of reaching servers.
 package import LupinCore
 import LupinIO
+package import LupinPolicy
 
 /// What one configuration says of reaching servers; immutable.
 package final class UpstreamPolicy: Sendable {

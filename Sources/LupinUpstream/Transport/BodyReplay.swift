@@ -1,6 +1,7 @@
 // Keeps a request body so that it can be sent again.
 package import LupinCore
 package import LupinIO
+package import LupinPolicy
 
 /// A copy of the body bytes sent upstream: in memory up to a limit, then in a file.
 ///

@@ -1,5 +1,4 @@
 // What all bodies together may take that are kept for another attempt: memory, and space on disk.
-import LupinCore
 import Synchronization
 
 /// The memory that all replay buffers and edited bodies hold together.

@@ -1,6 +1,7 @@
 // TLS with an origin: the handshake, and the verdict on the certificates in its midst.
 package import LupinCore
 import LupinIO
+import LupinPolicy
 package import LupinTLS
 
 /// Judges one server's certificates; keeps the verdict for the record.

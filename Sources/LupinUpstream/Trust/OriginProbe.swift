@@ -1,6 +1,7 @@
 // Fetches the certificates that an origin presents, by one handshake without a verdict.
 package import LupinCore
 package import LupinIO
+package import LupinPolicy
 package import LupinTLS
 
 /// Why no certificates were received, as a sentence for people.

@@ -1,6 +1,7 @@
 // The TLS parameters for an origin: settings and rules combined, ready for use.
 package import LupinCore
 import LupinIO
+package import LupinPolicy
 package import LupinTLS
 import Synchronization
 

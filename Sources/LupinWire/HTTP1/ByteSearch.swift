@@ -1,5 +1,4 @@
 // Finds the next byte of a kind, eight bytes at a time: most of a head is plain text.
-import LupinCore
 
 // In each byte of a searched word, the top bit marks a match. Borrows and carries can only disturb
 // the bits above a correctly marked byte, so the lowest mark is reliable.

@@ -1,5 +1,4 @@
 // Writes the parts of a head into memory allocated once for all of them.
-import LupinCore
 
 /// The position in memory of the next byte of a head.
 ///

@@ -1,6 +1,5 @@
 // The callbacks of nghttp2; each finds its connection in the session's user data.
 import CNghttp2
-import LupinCore
 
 enum HTTP2Callbacks {
     /// A session whose connection must still be set.

@@ -1,5 +1,4 @@
 // Detects HTTP/2 with prior knowledge (RFC 9113 §3.4).
-import LupinCore
 
 package enum HTTP2Preface {
     /// The part that no other protocol begins with; nghttp2 checks the rest.

@@ -1,5 +1,4 @@
 // Which fields a connection sends again, and so are worth an entry in the peer's table.
-import LupinCore
 
 /// The fields that a connection has sent lately.
 ///

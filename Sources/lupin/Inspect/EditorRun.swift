@@ -1,7 +1,6 @@
 // Runs the user's editor on a text in a private file, and reads what was saved.
 import Glibc
 import LupinConsole
-import LupinCore
 import LupinIO
 
 /// The user's editor while it has the terminal.

@@ -1,7 +1,6 @@
 // Drives the inspector in a terminal: keys and answers go in, questions and the screen come out.
 import ArgumentParser
 import LupinConsole
-import LupinCore
 import LupinIO
 
 /// The inspector on the user's terminal; confined to one loop.

@@ -1,5 +1,4 @@
 // One iteration of the fuzzer: mutated frames, read by both roles in several cuts.
-import LupinCore
 import LupinWire
 
 /// SplitMix64: deterministic and good enough to choose mutations.

@@ -4,7 +4,6 @@
 //
 // The run is deterministic. A finding is printed with what reproduces it and ends the run with 1.
 import Glibc
-import LupinCore
 import LupinWire
 
 let arguments = CommandLine.arguments.dropFirst().map { UInt64($0) ?? 0 }

@@ -1,6 +1,5 @@
 // Answers of the admin interface for tests of the inspector, and a way to press keys.
 import LupinConsole
-import LupinCore
 
 /// An inspector with the answers that a test gives it.
 struct InspectedExchanges {

@@ -1,6 +1,5 @@
 // Keys of a terminal: the same whole and byte by byte, and nothing else where bytes are missing.
 import LupinConsole
-import LupinCore
 import Testing
 
 struct KeyDecoderTests {

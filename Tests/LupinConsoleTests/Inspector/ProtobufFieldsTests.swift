@@ -1,6 +1,5 @@
 // Protobuf without a schema reads as fields by number, and anything else as no protobuf.
 import LupinConsole
-import LupinCore
 import Testing
 
 struct ProtobufFieldsTests {

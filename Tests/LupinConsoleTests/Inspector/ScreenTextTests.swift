@@ -1,6 +1,5 @@
 // That nothing from outside controls a terminal, and that columns stay columns.
 import LupinConsole
-import LupinCore
 import Testing
 
 struct ScreenTextTests {

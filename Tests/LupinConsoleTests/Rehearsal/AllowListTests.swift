@@ -1,6 +1,5 @@
 // Which rules come of what was seen: as narrow as it was used, and never wider by a pattern.
 import LupinConsole
-import LupinCore
 import LupinTestKit
 import Testing
 

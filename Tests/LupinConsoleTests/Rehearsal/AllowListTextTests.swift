@@ -1,6 +1,7 @@
 // The rules file of `lupin suggest`: its words, and that texts of a log stay what they are.
 import LupinConsole
 import LupinCore
+import LupinPolicy
 import LupinRules
 import LupinTestKit
 import Testing

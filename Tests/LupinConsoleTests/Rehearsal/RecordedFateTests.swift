@@ -1,6 +1,5 @@
 // What became of an exchange, as its record tells it.
 import LupinConsole
-import LupinCore
 import LupinTestKit
 import Testing
 

@@ -1,6 +1,6 @@
 // What other rules would have done with a recorded exchange, by the decisions of the engine.
 import LupinConsole
-import LupinCore
+import LupinPolicy
 import LupinRules
 import LupinTestKit
 import Testing

@@ -1,6 +1,5 @@
 // An allow list refuses nothing of the log that it was made of, and nearly everything else.
 import LupinConsole
-import LupinCore
 import LupinRules
 import LupinTestKit
 import Testing

@@ -1,6 +1,7 @@
 // Whether dates of messages are read as RFC 9110 §5.6.7 has them, and written so that they are.
 
 import LupinCore
+import LupinTestKit
 import Testing
 
 struct HTTPDateTests {

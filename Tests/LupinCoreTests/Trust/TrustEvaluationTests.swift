@@ -1,6 +1,7 @@
 // That each evaluator and each combination of them judges as Alamofire's do.
 
 import LupinCore
+import LupinTestKit
 import Testing
 
 struct TrustEvaluationTests {

@@ -1,6 +1,8 @@
 // At which point an exchange needs a task, and why: every one of them, and none else.
 
+import LupinCaching
 import LupinCore
+import LupinPolicy
 import LupinProxy
 import Testing
 

@@ -1,5 +1,5 @@
 // Whether the waits of the engine have every timeout of the rules file.
-import LupinCore
+import LupinPolicy
 import LupinProxy
 import Testing
 

@@ -5,6 +5,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
+import LupinRecords
 import Synchronization
 import Testing
 

@@ -1,5 +1,4 @@
 // What becomes of a connection whose exchange has ended.
-import LupinCore
 import LupinIO
 import LupinTestKit
 import LupinUpstream

@@ -1,6 +1,7 @@
 // Which idle connection the next request gets, and which ones are closed.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTestKit
 import LupinUpstream
 import Testing

@@ -1,6 +1,7 @@
 // That each step to a server has a limit of time, and all of them together have one.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTestKit
 import LupinUpstream
 import Testing

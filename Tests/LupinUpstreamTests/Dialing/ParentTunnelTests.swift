@@ -1,6 +1,7 @@
 // What a parent proxy says to a CONNECT, and what becomes of the attempt.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTestKit
 import LupinUpstream
 import Testing

@@ -1,5 +1,4 @@
 // What curl, nginx, Squid and lupin make of responses that break the specification somehow.
-import LupinCore
 import LupinWire
 import Testing
 

@@ -1,5 +1,4 @@
 // HEADERS on numbers that a client has passed over, and on those that it has used.
-import LupinCore
 import LupinWire
 import Testing
 

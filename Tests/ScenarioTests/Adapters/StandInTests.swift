@@ -1,5 +1,6 @@
 // Stand-ins on their way: exchanged where a rule names their token, worth nothing elsewhere.
 import LupinCore
+import LupinPolicy
 import LupinProxy
 import LupinTestKit
 import Testing

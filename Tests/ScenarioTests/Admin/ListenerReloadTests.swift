@@ -1,5 +1,4 @@
 // Listeners that come and go while the proxy runs, and what becomes of their connections.
-import LupinCore
 import LupinIO
 import LupinProxy
 import LupinTestKit

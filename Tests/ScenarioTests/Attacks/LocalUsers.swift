@@ -1,6 +1,5 @@
 // Two users of one machine: whose a test's clients are, as the kernel would tell.
 import Glibc
-import LupinCore
 import LupinIO
 import LupinTestKit
 import Synchronization

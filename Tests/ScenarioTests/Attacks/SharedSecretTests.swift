@@ -1,5 +1,4 @@
 // What lupin attached for its owner: who gets a response that was fetched with it.
-import LupinCore
 import LupinTLS
 import LupinTestKit
 import Testing

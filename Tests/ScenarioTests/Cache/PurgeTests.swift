@@ -1,4 +1,5 @@
 // PURGE through the proxy: for whom it drops what, and that it never goes further.
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinTestKit

@@ -1,6 +1,7 @@
 // That what the README and the manual tell people to write and to type is taken by lupin.
 import Foundation
 import LupinCore
+import LupinPolicy
 import LupinTestKit
 import Testing
 

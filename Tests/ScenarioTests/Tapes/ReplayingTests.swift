@@ -2,7 +2,9 @@
 import LupinCoding
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinProxy
+import LupinRecords
 import LupinTestKit
 import Synchronization
 import Testing

@@ -1,7 +1,9 @@
 // Tapes at their limits: what is too long is refused by a sentence, and nothing is half written.
 import Foundation
 import LupinCore
+import LupinPolicy
 import LupinProxy
+import LupinRecords
 import LupinStore
 import LupinTestKit
 import Testing

@@ -1,5 +1,7 @@
 // Where requests go: hosts, addresses, networks, URLs and their references, proxies.
+import LupinCaching
 import LupinCore
+import LupinPolicy
 
 enum AddressTargets {
     static let all = [host, address, network, url, reference, redirect, environment]

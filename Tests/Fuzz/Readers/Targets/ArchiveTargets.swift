@@ -1,5 +1,7 @@
 // HTTP Archives, and requests that are looked for on a tape made of one.
 import LupinCore
+import LupinPolicy
+import LupinRecords
 
 enum ArchiveTargets {
     static let all = [archive, tape, masked]

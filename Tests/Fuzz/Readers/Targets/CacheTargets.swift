@@ -1,5 +1,7 @@
 // Fields of caching: ranges, tags, directives, dates, variance, and the facts about what is stored.
+import LupinCaching
 import LupinCore
+import LupinPolicy
 
 /// Clocks that inputs are read by, the ends of time among them.
 private let clocks: [Int64] = [

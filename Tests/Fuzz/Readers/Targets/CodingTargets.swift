@@ -1,6 +1,7 @@
 // Content codings, and the messages of a WebSocket: what comes out is bounded, however it is cut.
 import LupinCoding
 import LupinCore
+import LupinRecords
 
 enum CodingTargets {
     static let all = [coding, brotli, zstd, webSocket]

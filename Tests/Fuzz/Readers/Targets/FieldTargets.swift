@@ -1,5 +1,6 @@
 // Other fields: dates, waits, cookies, challenges, media types.
 import LupinCore
+import LupinPolicy
 
 enum FieldTargets {
     static let all = [date, retryAfter, setCookie, cookieDate, cookieFile, challenges, media]

@@ -1,6 +1,7 @@
 // Files and tables: rules, units, passwords, certificates in text, sockets of the kernel.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinRules
 
 enum FileTargets {

@@ -1,5 +1,7 @@
 // Patterns of rules files, with something to match: the first line of an input is the pattern.
+import LupinCaching
 import LupinCore
+import LupinPolicy
 
 enum PatternTargets {
     static let all = [regularExpression, globs, hostPattern, short]

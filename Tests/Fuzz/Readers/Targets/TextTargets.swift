@@ -1,5 +1,8 @@
 // JSON, record lines, token answers, and texts that are searched for secrets.
+import LupinCaching
 import LupinCore
+import LupinPolicy
+import LupinRecords
 
 enum TextTargets {
     static let all = [json, pointer, recordLine, tokenAnswer, redaction, adminQuery, filter]

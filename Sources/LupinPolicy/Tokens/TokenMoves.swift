@@ -1,0 +1,180 @@
+// Finds the rules whose requests a step sends where their token does not go.
+
+import LupinCore
+
+/// Requests that would be refused, since a step sends them to who does not get their token.
+package struct TokenMove: Sendable, Equatable {
+    package enum Reason: Sendable, Equatable {
+        case host, clearText
+    }
+
+    package var token: String
+    /// The rule that names the token.
+    package var rule: Int
+    /// The rule with the last step that changes the place; it may be the same.
+    package var mover: Int
+    /// Whether these are all requests of `rule`.
+    package var isAll: Bool
+    /// The host, with its port where the host alone is not the reason.
+    package var place: String
+    package var host: String
+    package var reason: Reason
+}
+
+extension [Rule] {
+    /// Of pairs of rules, by the alternatives in their matches.
+    private static var comparisonsMax: Int { 1_000_000 }
+
+    /// The moves that are certain by the rules alone, as `RuleSet.refusal(of:at:)` will judge them.
+    ///
+    /// Only rules of which one provably matches all requests of the other are seen together, so
+    /// the absence of a move proves nothing.
+    package func explainTokenMoves(of tokens: [TokenDefinition]) -> [TokenMove] {
+        let movers = indices.filter { self[$0].movesRequests }
+        if movers.isEmpty { return [] }
+        let names = map(\.tokenNames)
+        var takers: [String: [Match]] = [:]
+        for (rule, names) in zip(self, names) {
+            for name in names { takers[name, default: []] += rule.matches }
+        }
+        let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
+        let alternatives = movers.reduce(0) { $0 + self[$1].alternatives }
+        var moves: [TokenMove] = []
+        var comparisonsLeft = Self.comparisonsMax
+        for (index, rule) in enumerated() where !names[index].isEmpty {
+            comparisonsLeft -= alternatives * rule.alternatives
+            guard comparisonsLeft > 0 else { return moves }
+            let within = movers.filter { mover in
+                mover != index && rule.provablyContains(self[mover])
+                    && !self[mover].provablyContains(rule)
+            }
+            for narrow in [index] + within {
+                comparisonsLeft -= alternatives * self[narrow].alternatives
+                guard comparisonsLeft > 0 else { return moves }
+                guard let (places, mover) = places(of: narrow, with: index, movers) else {
+                    continue
+                }
+                for token in names[index].compactMap({ known[$0] }) {
+                    let takers = takers[token.name] ?? []
+                    comparisonsLeft -= places.count * takers.count
+                    guard comparisonsLeft > 0 else { return moves }
+                    guard let refused = places.firstRefused(token, takers) else { continue }
+                    moves.append(
+                        TokenMove(
+                            token: token.name,
+                            rule: index,
+                            mover: mover,
+                            isAll: narrow == index && !rule.standIns.contains(token.name),
+                            place: refused.text,
+                            host: refused.host.text,
+                            reason: refused.reason
+                        )
+                    )
+                }
+            }
+        }
+        return moves
+    }
+
+    /// Where the requests of the rule `narrow` go, which has the token of `rule`, and the last rule
+    /// that changes it; nil where none does, or where not both are reached.
+    private func places(
+        of narrow: Int,
+        with rule: Int,
+        _ movers: [Int]
+    ) -> (places: [MovedPlace], mover: Int)? {
+        let moving = movers.filter { $0 == narrow || self[$0].provablyContains(self[narrow]) }
+        let all = Set(moving + [narrow, rule]).sorted()
+        let stop = all.first { self[$0].stop } ?? count
+        guard narrow <= stop, rule <= stop, all.allSatisfy({ self[$0].respond == nil }) else {
+            return nil
+        }
+        let reached = moving.filter { $0 <= stop }
+        guard let mover = reached.last else { return nil }
+        var places = self[narrow].matches.flatMap(\.places)
+        for step in reached.flatMap({ self[$0].steps }) {
+            guard case .url(let url) = step else { continue }
+            for index in places.indices { places[index].change(by: url) }
+        }
+        return (places, mover)
+    }
+}
+
+/// What is known of an origin from the file.
+private struct MovedPlace {
+    var scheme: Scheme?
+    var host: Host?
+    var port: UInt16?
+
+    mutating func change(by step: URLStep) {
+        if let scheme = step.scheme {
+            if scheme != self.scheme { port = self.scheme == nil ? nil : scheme.defaultPort }
+            self.scheme = scheme
+        }
+        if let host = step.host { self.host = host }
+        if let port = step.port { self.port = port }
+    }
+
+    /// Whether `match` may hold for it.
+    func mayMatch(_ match: Match, _ host: Host) -> Bool {
+        if let scheme, let schemes = match.schemes, !schemes.contains(scheme) { return false }
+        if let port, let ports = match.ports, !ports.contains(port) { return false }
+        return match.hosts?.contains { $0.matches(host) } ?? true
+    }
+}
+
+private struct RefusedPlace {
+    var text: String
+    var host: Host
+    var reason: TokenMove.Reason
+}
+
+extension [MovedPlace] {
+    /// The first that does not get the token; `takers` are the matches of all rules that name it.
+    fileprivate func firstRefused(_ token: TokenDefinition, _ takers: [Match]) -> RefusedPlace? {
+        for place in self {
+            guard let host = place.host else { continue }
+            let isItsHost =
+                token.hosts.contains { $0.matches(host) }
+                || takers.contains { place.mayMatch($0, host) }
+            if !isItsHost {
+                let isPortToBlame = takers.contains { MovedPlace().mayMatch($0, host) }
+                let port = isPortToBlame ? place.port.map { ":\($0)" } ?? "" : ""
+                let scheme = isPortToBlame ? place.scheme.map { "\($0.name)://" } ?? "" : ""
+                return RefusedPlace(
+                    text: scheme + host.uriText + port,
+                    host: host,
+                    reason: .host
+                )
+            }
+            if place.scheme == .http, !token.plainHTTP, !host.isLoopback {
+                return RefusedPlace(text: host.text, host: host, reason: .clearText)
+            }
+        }
+        return nil
+    }
+}
+
+extension Match {
+    /// The origins that it names, as far as it does: one without a host stands for all others.
+    fileprivate var places: [MovedPlace] {
+        let scheme = schemes?.count == 1 ? schemes?.first : nil
+        let ranges = ports?.ranges ?? []
+        let single = ranges.count == 1 ? ranges.first : nil
+        let port = single?.count == 1 ? single?.lowerBound : nil
+        let hosts = hosts?.map(\.exactHost) ?? [nil]
+        return hosts.map { MovedPlace(scheme: scheme, host: $0, port: port) }
+    }
+}
+
+extension Rule {
+    fileprivate var movesRequests: Bool {
+        steps.contains { step in
+            guard case .url(let url) = step else { return false }
+            return url.scheme != nil || url.host != nil || url.port != nil
+        }
+    }
+
+    /// How many hosts its matches list.
+    package var alternatives: Int { matches.reduce(1) { $0 + ($1.hosts?.count ?? 1) } }
+}

@@ -1,0 +1,21 @@
+// Random numbers that a test can repeat: SplitMix64.
+
+/// The numbers that follow from a seed.
+package struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var number = state
+        number = (number ^ number &>> 30) &* 0xBF58_476D_1CE4_E5B9
+        number = (number ^ number &>> 27) &* 0x94D0_49BB_1331_11EB
+        return number ^ number &>> 31
+    }
+
+    /// Whether something of this probability happens.
+    package mutating func happens(_ probability: Double) -> Bool {
+        Double(next() >> 11) / Double(1 << 53) < probability
+    }
+}
