@@ -1,6 +1,6 @@
 // The forms in which a secret is found: one table for the tests and for the documentation.
 
-package import LupinCore
+import LupinCore
 
 /// A way to write a secret.
 package enum SecretForm: CaseIterable {
