@@ -14,8 +14,8 @@ package struct AllowList: Sendable, Equatable {
 
     /// What is allowed to a host in one way.
     ///
-    /// Each way has a rule of its own: one that limits methods in a match of its own would not end
-    /// matching for a CONNECT, even where another of its matches holds.
+    /// Each way has a rule of its own. A rule with a match that limits methods never ends the
+    /// matching of a CONNECT, even if another of its matches holds.
     package struct Rule: Sendable, Equatable {
         /// A host as in a URL, or `*.` and the name below which hosts lie.
         package var host: String
@@ -35,7 +35,7 @@ package struct AllowList: Sendable, Equatable {
         }
     }
 
-    /// So many hosts below one name become a pattern.
+    /// From this many hosts below one name on, a pattern replaces them.
     package static let hostsOfPattern = 3
 
     package let rules: [Rule]
@@ -58,8 +58,8 @@ package struct AllowList: Sendable, Equatable {
         var hosts = 1
     }
 
-    /// Where a target was tunnelled, too, only a tunnel serves all its clients: who doesn't trust
-    /// lupin's certificate would be shut out by a rule that decrypts.
+    /// A target that was also tunnelled stays a tunnel: a rule that decrypts would shut out clients
+    /// that don't trust lupin's CA.
     private static func unambiguous(
         _ uses: [SeenTargets.Target: SeenTargets.Use]
     ) -> [SeenTargets.Target: SeenTargets.Use] {
@@ -88,10 +88,10 @@ package struct AllowList: Sendable, Equatable {
         }
     }
 
-    /// Makes patterns of hosts that lie side by side and were used in the same way.
+    /// Replaces hosts below the same name by a pattern, where they were used in the same way.
     ///
-    /// A pattern would allow a host, too, that was refused or never got through: below such a name
-    /// there is none.
+    /// A pattern would also allow hosts that were refused or never got through, so a name with such
+    /// a host below it gets none.
     private static func join(_ cells: inout [Cell], but barred: Set<String>) {
         struct Place: Hashable {
             var parent: String
@@ -131,7 +131,7 @@ package struct AllowList: Sendable, Equatable {
         cells = rest
     }
 
-    /// The rules in order; patterns last, so that none stands before a host of its own.
+    /// The rules in order: patterns last, so that none comes before the rule of a single host.
     private static func rules(of cells: [Cell]) -> [Rule] {
         struct Key: Hashable {
             var host: String
@@ -189,10 +189,10 @@ enum HostParent {
     /// Labels that a name must have; one more below a country's second level, such as `co.uk`.
     private static let labelsMin = 3
 
-    /// The name; nil for an address, and where strangers may have hosts beside it.
+    /// The name; nil for an address, and where other people may own hosts below the name.
     ///
-    /// lupin has no list of public suffixes, so the name must have three labels: with that, no
-    /// pattern covers all hosts of a domain, and none a domain of everybody such as `github.io`.
+    /// lupin has no list of public suffixes, so it demands three labels: then no pattern covers a
+    /// whole domain, or a shared one such as `github.io`.
     static func of(_ host: Host) -> String? {
         guard host.address == nil, let dot = host.text.firstIndex(of: ".") else { return nil }
         let name = host.text[host.text.index(after: dot)...]

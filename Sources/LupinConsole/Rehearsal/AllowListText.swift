@@ -1,9 +1,9 @@
 // An allow list as a rules file: in the words of the file, with what was counted as comments.
 import LupinCore
 
-/// Names from a log as text of a rules file, in which they can't mean anything else.
+/// Writes names from a log into a rules file, so that YAML can't read anything else into them.
 enum RuleName {
-    /// The longest method that is taken for one.
+    /// The longest text that is accepted as a method.
     private static let methodBytesMax = 64
     /// The longest text of a log in a comment.
     private static let commentMax = 80
@@ -49,7 +49,7 @@ package struct AllowListText {
 
     /// Programs that a comment names.
     private static let programsShown = 4
-    /// Hosts that are told although they aren't allowed.
+    /// How many hosts that aren't allowed are listed.
     private static let unusedShown = 100
 
     /// Writes the allow list of what was seen.
@@ -98,7 +98,7 @@ package struct AllowListText {
                 lines.append("    match:")
                 lines += parts.map { "      - \($0)" }
             }
-            // Methods inside https are seen by decrypting alone.
+            // Methods inside https are known only where lupin decrypts.
             if rule.way == .decrypted { lines.append("    intercept: true") }
             lines.append("    stop: true")
         }
@@ -137,7 +137,7 @@ package struct AllowListText {
         let use = rule.use
         var text = exchanges(use.count)
         if rule.hosts > 1 { text += " with \(rule.hosts) hosts" }
-        // Of programs with the same count the names decide, so that the text is always the same.
+        // Programs with the same count are sorted by name, so that the text is always the same.
         let programs = use.programs.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         if !programs.isEmpty {
             let names = programs.prefix(programsShown).map { RuleName.comment($0.key) }

@@ -15,7 +15,7 @@ package enum RecordedFate: String, Sendable, CaseIterable {
     case answered
     /// By a rule or a setting.
     case refused
-    /// For another reason, before any origin said a word: the exchange never got through.
+    /// For another reason, before an origin answered: the exchange never got through.
     case failed
 
     /// Whether something of it came to an origin, or from the cache.

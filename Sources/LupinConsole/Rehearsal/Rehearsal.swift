@@ -1,19 +1,19 @@
-// What other rules would have done with a recorded exchange, and whether that is something else.
+// What other rules would have done with a recorded exchange, and whether that differs.
 package import LupinCore
 package import LupinPolicy
 import LupinRecords
 
-/// The rehearsal of one recorded exchange.
+/// What other rules would have done with one recorded exchange.
 package struct RehearsedExchange: Sendable, Equatable {
     /// What would change, the worst first.
     package enum Change: UInt8, Sendable, CaseIterable, Comparable {
         /// It got through, or was answered, and would be refused.
         case refused
-        /// lupin would answer what it did not answer before.
+        /// lupin would answer it, and did not before.
         case answered
         /// It would go to another URL.
         case moved
-        /// lupin would decrypt what it did not before.
+        /// lupin would decrypt it, and did not before.
         case decrypted
         /// It would be a tunnel, so no rule would see what is inside.
         case tunnelled
@@ -48,7 +48,8 @@ package struct RehearsedExchange: Sendable, Equatable {
     package var method: String
     package var host: Host
     package var port: UInt16
-    /// The rule or the setting that decides, with its line, or where it would go; empty for none.
+    /// The rule or setting that decides, with its line, or the URL that it would go to; empty for
+    /// neither.
     package var reason: String
     /// The parent proxy that it would go through.
     package var parent: String?
@@ -56,10 +57,10 @@ package struct RehearsedExchange: Sendable, Equatable {
     package var isCacheAsked: Bool
 }
 
-/// A rules file, ready to be rehearsed.
+/// A rules file, ready for the lines of a log.
 package struct Rehearsal: Sendable {
     private let lookout: Lookout
-    /// Rules that ask for what records may lack, for a note to users.
+    /// Rules that match on what records may lack, named in a note to the user.
     package let notes: [String]
 
     package init(_ configuration: Configuration) {
@@ -67,7 +68,7 @@ package struct Rehearsal: Sendable {
         notes = Self.notes(configuration.rules.rules)
     }
 
-    /// Rehearses an exchange's line of the log; nil when it does not tell its request.
+    /// Compares one line of the log; nil when the line doesn't tell the request.
     package func rehearse(_ record: JSONValue) -> RehearsedExchange? {
         guard let exchange = RecordedExchange(record), let request = ExplainedRequest(exchange)
         else { return nil }
@@ -125,7 +126,7 @@ package struct Rehearsal: Sendable {
     }
 
     private func verdict(on outlook: RequestOutlook, _ record: JSONValue) -> Verdict {
-        // The server name is asked last, and tells more.
+        // The server name is checked last, as in the engine; its reason says more.
         let refusing = outlook.checks.first { check in
             !check.passes && check.setting != RequestOutlook.Check.serverName
         }
@@ -166,7 +167,7 @@ package struct Rehearsal: Sendable {
 
     /// Whether the address that the exchange was sent to may no longer be connected to.
     ///
-    /// Known only where it is that of the origin, and not a parent proxy's.
+    /// Known only for the origin's own address, not behind a parent proxy.
     private func isAddressDenied(_ outlook: RequestOutlook, _ record: JSONValue) -> Bool {
         let origin = outlook.request.origin
         guard outlook.parent == nil, outlook.finalOrigin == origin, origin.host.address == nil,
@@ -190,7 +191,7 @@ package struct Rehearsal: Sendable {
         else { return nil }
         switch decision {
         case .answer: return nil
-        // One authority: who names an address may mean any host there.
+        // An authority that is an address may stand for any host there.
         case .intercept:
             return request.origin.host.address == nil
                 ? "by the server name \(name.text), which is not that of the CONNECT" : nil
@@ -219,7 +220,7 @@ package struct Rehearsal: Sendable {
         }
     }
 
-    /// The URL, without its query, that the request would go to; nil for the one of before.
+    /// The URL, without its query, that the request would go to; nil if it is the same as before.
     private static func place(
         of outlook: RequestOutlook,
         _ before: RecordedFate,
@@ -228,7 +229,7 @@ package struct Rehearsal: Sendable {
         guard before.gotThrough, let preview = outlook.preview,
             let asked = HTTPURL(exchange.url)
         else { return nil }
-        // The first: later ones may be of redirects.
+        // The first attempt: later ones may follow redirects.
         let then = exchange.attempts.first?.url.flatMap(HTTPURL.init) ?? asked
         var now = asked
         now.origin = preview.origin

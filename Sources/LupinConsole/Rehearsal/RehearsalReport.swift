@@ -1,17 +1,17 @@
-// Counts rehearsed exchanges in groups, and tells of them: lines for people, JSON for programs.
+// Counts compared exchanges in groups, and reports them: lines for people, JSON for programs.
 package import LupinCore
 import LupinRecords
 
 /// What a rules file would have done with the exchanges of a log.
 package struct RehearsalReport: Sendable {
-    /// Groups that are told apart; exchanges beyond them are counted by their change only.
+    /// The maximum number of groups; exchanges beyond them are counted by their change only.
     package static let groupsMax = 5000
-    /// Groups of one kind that are shown unless all are asked for.
+    /// How many groups of one kind are shown unless the user asks for all.
     package static let groupsShown = 10
-    /// Parent proxies that are told apart: those of the rules file.
+    /// The maximum number of parent proxies that are counted: those of the rules file.
     private static let parentsMax = 32
 
-    /// What exchanges have in common that stand in one line.
+    /// What the exchanges of one line have in common.
     package struct Group: Hashable, Sendable {
         package var change: RehearsedExchange.Change
         package var before: RecordedFate
@@ -39,7 +39,7 @@ package struct RehearsalReport: Sendable {
 
     package init() {}
 
-    /// Adds what became of an exchange's line of the log; nil where that can't be told.
+    /// Adds the result of one line of the log; nil where the line doesn't tell the request.
     package mutating func add(_ rehearsed: RehearsedExchange?, of record: JSONValue) {
         exchanges += 1
         guard let rehearsed else {
@@ -74,7 +74,7 @@ package struct RehearsalReport: Sendable {
         totals[change, default: [:]].values.reduce(0, +)
     }
 
-    /// Whether exchanges would be refused that were not.
+    /// Whether exchanges would be refused that were not refused before.
     package var refusesMore: Bool { count(of: .refused) > 0 }
 
     /// The groups of one kind, those with the most exchanges first.

@@ -77,7 +77,8 @@ extension RequestOutlook {
     /// Whether names inside tunnels are judged.
     package var judgesNames: Bool { lookout.rules.judgesNames || lookout.access.judgesNames }
 
-    /// Why the tunnel must not carry TLS that asks for `name`; nil when it may, or is none.
+    /// Why the tunnel must not carry TLS that asks for `name`; nil when it may, or when this is no
+    /// tunnel.
     package func objection(to name: String) -> String? {
         guard case .connect(.tunnel) = entry, judgesNames else { return nil }
         return lookout.rules.objection(
@@ -98,7 +99,7 @@ extension RequestOutlook {
             objection = self.objection(to: name)
                 .map { "TLS that asks for \(name) gets no tunnel: \($0)" }
         case .intercept:
-            // With an address it depends on more than the rules.
+            // For an address this depends on more than the rules.
             guard request.origin.host.address == nil else { return nil }
             if Host(name) != request.origin.host {
                 objection = "requests inside TLS that asks for \(name) get 421"

@@ -3,7 +3,7 @@ import LupinCaching
 package import LupinCore
 package import LupinPolicy
 
-/// A configuration, ready to be asked about requests.
+/// A configuration that tells what it would do with requests.
 package struct Lookout: Sendable {
     package let configuration: Configuration
     /// The rules, with labels in place of the secrets in their steps.
@@ -83,7 +83,7 @@ package struct RequestOutlook: Sendable {
         case plain
         /// For lupin itself, which shows its own page.
         case own
-        /// In a CONNECT, of which lupin decides this.
+        /// In a CONNECT, for which lupin makes this decision.
         case connect(ConnectDecision)
 
         package var word: String {

@@ -3,7 +3,7 @@ package import LupinCore
 import LupinPolicy
 import LupinRecords
 
-/// What a log names too much of.
+/// Why a log gives no allow list: it names too much of something.
 package enum SeenProblem: Error, Equatable, Sendable {
     case tooManyTargets
     /// To this `host:port`.
@@ -22,22 +22,22 @@ package enum SeenProblem: Error, Equatable, Sendable {
     }
 }
 
-/// The targets of exchanges: those that were used, and those that nobody got through to.
+/// The targets of exchanges: those that were used, and those that no exchange got through to.
 package struct SeenTargets: Sendable {
-    /// More targets than this make no list that somebody reads; the log is refused then.
+    /// More targets than this make no list that a person reads; such a log is refused.
     package static let targetsMax = 10_000
-    /// More methods than this to one target are somebody's game; the log is refused then.
+    /// More methods than this to one target are no honest traffic; such a log is refused.
     package static let methodsMax = 32
-    /// Programs of one target that are told apart.
+    /// How many programs of one target are named.
     package static let programsMax = 16
-    /// Targets that were not used are only told about, so more than these are only counted.
+    /// Unused targets are listed up to this number, and only counted beyond it.
     package static let unusedMax = 1000
 
     /// How requests reach a target.
     ///
     /// In the order of a host's rules: one that names a scheme would be hidden by one without.
     package enum Way: UInt8, Sendable, Comparable {
-        /// In a CONNECT whose inside nobody saw.
+        /// In a CONNECT that lupin did not decrypt.
         case tunnel
         /// By http, without a CONNECT.
         case http
@@ -131,7 +131,8 @@ package struct SeenTargets: Sendable {
         }
     }
 
-    /// Adds where lupin followed a redirect to: without that rule the client goes there itself.
+    /// Adds the target of a redirect that lupin followed: without that rule the client goes there
+    /// itself.
     private mutating func follow(
         _ redirect: JSONValue,
         from way: Way,
@@ -231,7 +232,7 @@ extension SeenTargets {
         return text
     }
 
-    /// Why nobody got through.
+    /// Why no exchange got through.
     private static func reason(_ record: JSONValue) -> String {
         record[field: .errorType]?.string ?? RecordedEnd(record).answer ?? "lupin answered itself"
     }
