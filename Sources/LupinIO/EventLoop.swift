@@ -237,8 +237,9 @@ package final class EventLoop {
 
     /// Passes on the events of the connections that lupin made, or all others.
     ///
-    /// The former come first: what an idle one has received is seen before a request takes it for
-    /// its response, and those that come free serve the requests of the same turn.
+    /// lupin's own connections come first. So bytes on an idle one are seen before a request could
+    /// take them for its response, and connections that become idle serve requests of the same
+    /// turn.
     @inline(__always)
     private func dispatch(_ count: Int, areOutgoing: Bool) {
         for i in 0..<count {
