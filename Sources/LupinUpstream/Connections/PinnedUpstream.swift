@@ -4,9 +4,9 @@ package import LupinIO
 
 /// Keeps an idle upstream connection for the client that has authenticated it.
 ///
-/// Some credentials are for a connection and not for a request (`ConnectionLogin`): whoever uses it
-/// is that user, of the origin or of the parent proxy. So it is never in the pool, and its client's
-/// next request to the hop goes over it, which the handshake needs, too.
+/// Some credentials are for a connection and not for a request (`ConnectionLogin`): every request
+/// on it counts as that user's, at the origin or at the parent proxy. So it is never in the pool,
+/// and its client's next request to the hop goes over it, which the handshake needs, too.
 package final class PinnedUpstream: ChannelPump {
     private var held: UpstreamHTTP1?
 

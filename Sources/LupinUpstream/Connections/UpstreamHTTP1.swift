@@ -65,8 +65,8 @@ package final class UpstreamHTTP1: Upstream {
     package var bytesReceived: UInt64 { channel.bytesReceived }
     package var requestBody: any BodySink { writer }
     package var responseBody: any BodySource { reader }
-    /// Bytes behind the end are a flaw where they are seen with it: who sends them is confused
-    /// about framing, and the end may have been another.
+    /// Bytes behind the end are a flaw where they are seen with it: their sender is confused about
+    /// framing, and the true end may have been another.
     package var bodyFlaws: ResponseFlaws {
         var flaws = reader.flaws
         if hasFinalHead, reader.isComplete, !input.isEmpty { flaws.insert(.surplus) }

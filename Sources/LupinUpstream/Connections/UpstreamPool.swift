@@ -41,8 +41,8 @@ package final class UpstreamPool {
     /// Leases the connection used last, if it is open and has nothing to read.
     package func lease(for hop: NextHop) -> UpstreamHTTP1? { shelves[hop].flatMap(lease) }
 
-    /// The shelf of a hop that had connections, for who asks often: it saves a look-up for as long
-    /// as it is listed.
+    /// The shelf of a hop that had connections, for callers that ask often: it saves a look-up for
+    /// as long as it is listed.
     package func knownShelf(for hop: NextHop) -> Shelf? { shelves[hop] }
 
     /// Leases from a shelf.

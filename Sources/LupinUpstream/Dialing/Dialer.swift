@@ -189,7 +189,7 @@ struct Dialer {
     private func connectError(_ failure: ConnectFailure, _ hop: NextHop) -> LupinError {
         let host = hop.text
         if failure.interruption.contains(.cut) { return .stopping }
-        // Or nobody wants the connection any more: another attempt was first.
+        // Or the connection is no longer needed: another attempt was first.
         if failure.interruption.meets(.downstreamClosed | .outrun) { return .clientGone }
         if failure.isTimeout {
             return LupinError(

@@ -23,7 +23,7 @@ package struct Fetch {
     package var deadline: UInt64
     /// Takes an idle connection if there is one, and leaves its own for the next request.
     ///
-    /// Such a request must bear to be sent twice: on a connection that turns out to be closed it is
+    /// The request must be safe to send twice: on a connection that turns out to be closed it is
     /// repeated once.
     package var keepsConnection = false
 

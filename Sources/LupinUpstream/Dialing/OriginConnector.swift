@@ -29,11 +29,11 @@ package enum Connected {
     case http2(UpstreamHTTP2)
 }
 
-/// Reaches servers for somebody who waits: by socket, a parent proxy's tunnel, and TLS.
+/// Reaches servers for a task that waits: by socket, a parent proxy's tunnel, and TLS.
 package struct OriginConnector {
     let worker: any UpstreamWorker
     let policy: UpstreamPolicy
-    /// Whoever asks waits in it.
+    /// The caller waits in it.
     let slot: ParkingSlot
     /// On whose behalf, for the access lists.
     package var client = IPAddress.v4(0x7F00_0001)

@@ -4,7 +4,7 @@
 package enum ClientUser: Hashable, Sendable {
     /// The authenticated user of this name.
     case named(String)
-    /// The user who created the client's socket.
+    /// The user that created the client's socket.
     case number(UInt32)
     /// A client on another machine, or one that the kernel does not know.
     case unknown

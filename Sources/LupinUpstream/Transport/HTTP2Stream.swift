@@ -49,7 +49,7 @@ package final class HTTP2Stream {
     /// The rest of the message is awaited, until it is quiet for too long: how many bytes at most,
     /// and until when.
     private var passing: (bytesLeft: Int, quiet: UInt64, deadline: UInt64)?
-    /// It is discarded: nobody else reads it.
+    /// It is discarded: nothing else reads it.
     private var discardsRest = false
     /// Too much of it came, or it took too long.
     private var hasPassedEnough = false
@@ -141,7 +141,7 @@ package final class HTTP2Stream {
         passBy()
     }
 
-    /// Waits for the rest of the peer's message, which somebody reads, as long as more of it comes.
+    /// Waits for the rest of the peer's message, which a reader takes, as long as more of it comes.
     package func awaitRest() { expectRest(.max, until: .max) }
 
     private func expectRest(_ bytesMax: Int, until deadline: UInt64) {

@@ -1,4 +1,4 @@
-// The certificates that origins showed lately, for who looks at an exchange afterwards.
+// The certificates that origins showed lately, for a look at an exchange afterwards.
 package import LupinCore
 import Synchronization
 
