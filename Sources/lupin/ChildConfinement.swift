@@ -53,8 +53,8 @@ struct ChildConfinement: Sendable {
 }
 
 extension Configuration {
-    /// The configuration of a proxy for a confined command: the kernel can't tell whose its clients
-    /// are, since they are in another network, and nobody else can be there.
+    /// The configuration of a proxy for a confined command: the kernel can't tell the users of its
+    /// clients, since they are in another network; but no other user can be there.
     ///
     /// - Parameter redirected: Where connections arrive that know of no proxy.
     /// - Returns: A copy with listeners for both.
@@ -71,8 +71,8 @@ extension Configuration {
             own.user = SystemUsers.own
             return own
         }
-        // Whatever the file allows to the user's own tools: what watches or steers lupin is not for
-        // who is confined.
+        // Whatever the file allows to the user's own tools: a confined command must not watch or
+        // control lupin.
         if !copy.settings.access.denyTargets.contains(.own) {
             copy.settings.access.denyTargets.append(.own)
         }

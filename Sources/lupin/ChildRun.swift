@@ -275,7 +275,7 @@ struct ChildRun: Sendable {
     /// A folder for what programs of the command read.
     ///
     /// Without a confinement it lies among lupin's own, where no confined command gets: `TMPDIR`
-    /// may be a folder that another one writes to, or somebody else's.
+    /// may be a folder that another command writes to, or another user's.
     private func makeFolder() throws(SystemError) -> PrivateFolder {
         let temporary = UserFolder.temporary(environment)
         guard confinement == nil, let state = UserFolder.state(environment) else {

@@ -206,7 +206,7 @@ extension ConfinedPlan {
             .filter(PublicFile.exists)
     }
 
-    /// How the user gave a folder of credentials: who gives a folder around it does not mean it.
+    /// How the user gave a folder of credentials: giving a folder around it does not count.
     ///
     /// Ask it before anything else is given.
     func gift(of folder: String) -> (mark: ViewedPlace.Mark, reason: Reason)? {

@@ -148,7 +148,7 @@ struct ConfinedPlan: Sendable {
         }
     }
 
-    /// The unix sockets that are given, each by its own path: who shows a folder hardly means the
+    /// The unix sockets that are given, each by its own path: showing a folder hardly means the
     /// programs that listen in it.
     var givenSockets: Set<ConnectWatch.FileIdentity> {
         Set(shown.map(target).compactMap(ConnectWatch.FileIdentity.init(ofSocket:)))

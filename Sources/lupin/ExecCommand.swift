@@ -247,8 +247,8 @@ struct ExecCommand: ParsableCommand {
         )
     }
 
-    /// Runs the command with stand-ins for credentials, through a proxy of its own: nobody else's
-    /// requests may use them, and they end with it.
+    /// Runs the command with stand-ins for credentials, through a proxy of its own: no other
+    /// program's requests may use them, and they end with it.
     private func runWithStandIns(_ rules: LocatedRules, _ before: SignalsBefore) throws {
         guard proxy == nil else {
             StandardError.print(
@@ -261,7 +261,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     /// Runs the command through a proxy of its own, whose requests join the environment's trace.
-    /// - Returns: Whether it was run: there is such a trace, and a collector for it.
+    /// - Returns: Whether it was run: there is a trace to join, and a collector for it.
     private func runTraced(_ before: SignalsBefore) throws -> Bool {
         let environment = LocatedRules.environment
         guard proxy == nil, rulesFile == nil, TraceContext(environment: environment) != nil else {

@@ -31,7 +31,7 @@ struct HeldFolders {
         }
     }
 
-    /// No process has such a descriptor.
+    /// No process has a descriptor with this number.
     private static let nowhere = "/proc/self/fd/absent/file"
 
     private mutating func held(_ folder: String) -> String? {

@@ -54,7 +54,8 @@ enum RunningProxy {
             switch received {
             case .bytes:
                 take(from: channel, to: &page)
-                // Who answers has the connection, which the one who listens may have handed on.
+                // The process that answers has the connection, which the listening one may have
+                // passed on.
                 if page.firstRange(of: mark) != nil {
                     return isTrusted(place, channel.ends.flatMap(ProcessLookup.userAccepting))
                 }

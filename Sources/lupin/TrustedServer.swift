@@ -26,7 +26,8 @@ enum TrustedServer {
             + "\(serviceUser), so it is left alone"
     }
 
-    /// The same of a proxy that was named; nil also where the kernel knows of nobody there.
+    /// The same for a proxy that the user named; nil also where the kernel knows of no process
+    /// there.
     static func refusal(of proxy: ProxyAddress) -> String? {
         let addresses: [IPAddress] =
             proxy.host == "localhost"

@@ -50,7 +50,7 @@ final class TerminalInspector {
         return try ControlLoop.run { executor in
             do throws(AdminProblem) {
                 let client = try place.client()
-                // Whoever has no lupin learns of it before the screen changes.
+                // If no lupin runs, the user learns it before the screen changes.
                 let reply = try await client.request("GET", "/v1/exchanges/live", on: executor.loop)
                 guard reply.isSuccess else { throw AdminProblem(message: reply.sentence) }
                 let hold = hosts.isEmpty ? nil : CaptureHold(client, hosts)
