@@ -17,7 +17,8 @@ package final class CodingChain {
     /// More than deflate can do (1032); brotli, zstd, and several codings do more with nothing but
     /// zeros.
     private static let ratioMax = 1100
-    /// What a piece may become in any layer: whoever has it all in memory must have the room.
+    /// The length that a piece may have in any layer: a caller that keeps all of it in memory must
+    /// have the room.
     private static let pieceMax = pieceBytes * ratioMax
 
     private let layers: [Layer]

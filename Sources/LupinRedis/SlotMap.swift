@@ -50,7 +50,7 @@ package enum Redirection: Sendable, Equatable {
 /// The primary node of every slot.
 package struct SlotMap: Sendable, Equatable {
     private var nodes: [NodeAddress] = []
-    /// The index into `nodes` by slot; -1 for a slot that nobody has.
+    /// The index into `nodes` by slot; -1 for a slot that no node has.
     private var owners: [Int16] = []
 
     /// No slot has a node.
@@ -95,7 +95,7 @@ package struct SlotMap: Sendable, Equatable {
     /// Whether no slot has a node.
     package var isEmpty: Bool { owners.isEmpty }
 
-    /// The node that has a slot; nil where nobody is known to.
+    /// The node that has a slot; nil where none is known.
     package func node(of slot: Int) -> NodeAddress? {
         guard owners.indices.contains(slot), owners[slot] >= 0 else { return nil }
         return nodes[Int(owners[slot])]

@@ -91,7 +91,7 @@ package final class CaptureFile: Sendable {
         }
     }
 
-    /// Deleted bodies are overwritten: they may be what somebody wanted gone.
+    /// Deleted bodies are overwritten: the user may want them gone.
     ///
     /// Whole pages go through the journal: few large ones cost less than many small ones.
     private static let setup = """

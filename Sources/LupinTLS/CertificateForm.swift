@@ -62,7 +62,7 @@ enum CertificateForm {
         guard contents.isKeyRSA else { return nil }
         guard let (_, exponent) = contents.rsaKey else { return "has a malformed RSA key" }
         // "The value of the public exponent is an odd number equal to 3 or more" (CA/Browser Forum
-        // BR §6.1.6). With 1, everybody can sign.
+        // BR §6.1.6). With 1, anyone can sign.
         let isSound =
             exponent.first.map { $0 < 0x80 } == true && exponent.last.map { $0 & 1 } == 1
             && Array(exponent.drop { $0 == 0 }) != [1]

@@ -1,4 +1,4 @@
-// Bytes that only who has a key can read or change (AES-256-GCM, NIST SP 800-38D).
+// Bytes that can be read or changed only with a key (AES-256-GCM, NIST SP 800-38D).
 import COpenSSL
 
 /// Seals and opens short messages under one key.

@@ -317,7 +317,7 @@ private struct RequestNotes {
             }
         }
         // RFC 9112 §3.2: an HTTP/1.1 request without Host is a 400. Not so a CONNECT: lftp and
-        // links send none, and nobody can take the tunnel for one to elsewhere.
+        // links send none, and the target of the tunnel is certain without it.
         guard hosts > 0 || !mustHaveHost else { throw MessageProblem(.request, .missingHost) }
     }
 }

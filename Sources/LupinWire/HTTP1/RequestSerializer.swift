@@ -3,7 +3,7 @@ public import LupinCore
 
 /// What the next hop needs beyond the head, and the fields that lupin sets itself.
 ///
-/// It can't be copied: made for one head, it is lent to whoever writes that.
+/// It can't be copied: made for one head, it is lent to the code that writes the head.
 @usableFromInline package struct RequestOptions: Sendable, ~Copyable {
     /// The request target, which follows the method.
     @usableFromInline package enum Target: Sendable, Hashable {

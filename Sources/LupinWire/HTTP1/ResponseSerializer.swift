@@ -3,7 +3,7 @@ package import LupinCore
 
 /// What the client needs beyond the head, and the fields that lupin sets itself.
 ///
-/// It can't be copied: made for one head, it is lent to whoever writes that.
+/// It can't be copied: made for one head, it is lent to the code that writes the head.
 @usableFromInline package struct ResponseOptions: Sendable, ~Copyable {
     /// The value of Connection.
     @usableFromInline package enum Persistence: UInt8, Sendable, Hashable {

@@ -8,8 +8,8 @@ extension HTTP2Connection {
     /// Queues the head of a message, and its end if nothing follows.
     ///
     /// A head that announces an empty body without ending the message is held until the end has
-    /// come: until then the message may prove malformed by a body (RFC 9113 §8.1.1), and nobody may
-    /// take it for a whole one. So is the head of a GET that has not ended: many clients end it by
+    /// come: until then the message may prove malformed by a body (RFC 9113 §8.1.1), and must not
+    /// be taken for a whole one. So is the head of a GET that has not ended: many clients end it by
     /// an empty DATA frame, and it has a body only if payload comes.
     private func queue(_ head: HTTP2Event, _ framing: BodyFraming, on stream: Int32, isEnd: Bool) {
         guard isEnd || !(framing == .length(0) || head.mayProveEmpty) else {
