@@ -27,7 +27,7 @@ final class BodyDraft {
     private final class Decoder {
         private var decoder: ContentDecoder
 
-        /// The ratio does no harm here: what is kept is bounded.
+        /// No limit for the ratio: what is kept is bounded anyway.
         init(_ coding: DecodableCoding, bytesMax: Int) {
             decoder = ContentDecoder(coding, bytesMax: bytesMax, ratioMax: .max)
         }
@@ -74,7 +74,7 @@ final class BodyDraft {
         }
     }
 
-    /// Prepares to undo content codings; where lupin can't, the body is withheld.
+    /// Prepares to undo content codings; a body whose coding lupin doesn't know is withheld.
     private func undo(_ names: [String], _ secrets: BodySecrets) {
         if names.isEmpty { return }
         let codings = names.map { Self.shown($0, secrets) }
@@ -94,12 +94,12 @@ final class BodyDraft {
         }
     }
 
-    /// A name of a coding, which may be anything.
+    /// A name of a coding, which may be any text.
     private static func shown(_ name: String, _ secrets: BodySecrets) -> String {
         String(secrets.cleaned(name).lowercased().prefix(40))
     }
 
-    /// Whether more bytes change nothing.
+    /// Whether further bytes change nothing.
     private var isOver: Bool { loss != nil || !row.withheld.isEmpty && envelopes == nil }
 
     /// The messages that came since the last time.
@@ -115,7 +115,7 @@ final class BodyDraft {
     /// Bytes are missing from here on.
     func lose() { loss = loss ?? .writer }
 
-    /// Takes the end: how much there was on the wire, and whether that was all.
+    /// Takes the end: how many bytes there were on the wire, and whether the body was whole.
     func end(_ count: CapturedCount) {
         if count.isWhole, loss == nil, Int64(clamping: count.bytes) == row.bytes {
             decode([], isLast: true)
@@ -163,7 +163,7 @@ final class BodyDraft {
         }
     }
 
-    /// The body with its content, if that is short and no part of it was written; at the end.
+    /// At the end, the body with its content, if that is short and no part of it was written.
     func whole() -> CapturedBody? {
         guard pieceNumber == 0, text.count <= Self.pieceBytes else { return nil }
         row.kept = Int64(text.count)
@@ -171,7 +171,7 @@ final class BodyDraft {
         return row
     }
 
-    /// Adds what is certain so far, for those who watch.
+    /// Adds what is final so far, for inspectors that watch.
     func flushCertain(of exchange: Int64, into batch: inout CaptureBatch) {
         mask.flush(isEventStream: isEventStream, into: &text)
         flush(of: exchange, into: &batch)

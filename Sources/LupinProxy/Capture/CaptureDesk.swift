@@ -8,18 +8,18 @@ import Synchronization
 
 /// The one owner of captured exchanges.
 ///
-/// File and threads exist from the first captured exchange on, or from the first question about
-/// one. It never makes a worker wait: when more than `queueBytes` of the settings wait for the
-/// thread, bodies are cut short, and say so; beyond four times as much exchanges are not kept.
-/// Workers ask before they copy anything, so that what is not kept costs next to nothing.
+/// File and threads exist from the first captured exchange on, or from the first query about one.
+/// Workers never wait for it: when more than `queueBytes` of the settings wait for the thread,
+/// bodies are cut and marked so; beyond four times as much, exchanges are not kept. Workers ask
+/// before they copy, so that what is not kept costs next to nothing.
 final class CaptureDesk: Sendable {
     private static let queueBatchesMax = 4096
 
-    /// What is known of secrets and limits when a batch is written.
+    /// The secrets and limits that hold for a batch.
     struct Surroundings: Sendable {
         let secrets: BodySecrets
         var settings: CaptureSettings
-        /// Ascends with every change.
+        /// Grows with every change.
         fileprivate(set) var generation = 0
 
         init(redactor: Redactor, settings: CaptureSettings) {
@@ -41,7 +41,7 @@ final class CaptureDesk: Sendable {
     private enum State {
         case untouched
         case opened(Opened)
-        /// It can't be opened; that was reported.
+        /// It can't be opened, which was reported.
         case failed(String)
         case closed
     }
@@ -54,12 +54,12 @@ final class CaptureDesk: Sendable {
     private let queuedBytes = Atomic(0)
     /// `queueBytes` of the settings.
     private let queueBytes: Atomic<Int>
-    /// Exchanges of which the thread could not take a part.
+    /// Exchanges that lost a part because the thread was behind.
     private let forgotten = Mutex<[UInt64]>([])
     /// How many exchanges were lost so far.
     private let lost = Atomic(0)
     private let warnings = WarningPause()
-    /// The hosts that are captured because somebody asked for it at run time.
+    /// The hosts that inspectors want captured, besides those of the rules.
     private let asked = Mutex<[String]>([])
 
     init(_ surroundings: Surroundings, _ environment: [String: String], _ logger: Logger) {
@@ -101,7 +101,7 @@ final class CaptureDesk: Sendable {
             parts = parts.map(\.withoutBytes)
         }
         guard takesExchanges(of: size) else { return forget(parts) }
-        // First: what follows of them is a rest.
+        // First, since further parts of these exchanges may be among `parts`.
         let forgotten = takeForgotten()
         queuedBytes.add(size, ordering: .relaxed)
         let isTaken = opened.writer.submit { [self, parts, size] in
@@ -127,14 +127,14 @@ final class CaptureDesk: Sendable {
         return isOverflow || queuedBytes.load(ordering: .relaxed) + bytes <= room
     }
 
-    /// Keeps nothing of these exchanges, of which a part is missing now.
+    /// Keeps nothing of these exchanges, since a part of each is lost.
     private func forget(_ parts: [CapturePart]) {
         let keys = Set(parts.map(\.key))
         forgotten.withLock { $0 += keys }
         noteLost(parts.count(where: { $0.end != nil }))
     }
 
-    /// Counts exchanges that are not kept, each once, however many parts of it were lost.
+    /// Counts exchanges that are not kept, each once.
     func noteLost(_ count: Int) {
         if count == 0 { return }
         let lost = lost.add(count, ordering: .relaxed).newValue
@@ -142,13 +142,15 @@ final class CaptureDesk: Sendable {
         logger.warning("the capture lacks exchanges, \(lost) so far: its writer is behind")
     }
 
-    /// Drops what is too old, also where nothing is captured any more.
+    /// Drops what is too old, even if nothing is captured any more.
     func sweep() {
         guard let opened = openedToSweep else { return }
         opened.writer.submit { [self] in opened.scribe.drop(by: settings) }
     }
 
-    /// The file, if there is one; another lupin that has it sweeps it, which is no problem.
+    /// The file, if there is one.
+    ///
+    /// Another lupin that has it open sweeps it itself.
     private var openedToSweep: Opened? {
         state.withLock { state in
             switch state {
@@ -193,7 +195,7 @@ final class CaptureDesk: Sendable {
         await run(body, on: loop, isWriting: false)
     }
 
-    /// Runs `body` behind all that was handed over so far.
+    /// Runs `body` after all that was handed over so far.
     func write<Value: Sendable>(
         on loop: EventLoop,
         _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value
@@ -245,7 +247,7 @@ final class CaptureDesk: Sendable {
 
     /// Whether there is a file that can be read.
     ///
-    /// One that can't be opened has nothing for this lupin: another one of the user may have it.
+    /// A file that can't be opened counts as none: another lupin of the user may have it.
     var mayHaveExchanges: Bool {
         let isThere = state.withLock { state in
             switch state {
@@ -292,7 +294,7 @@ final class CaptureDesk: Sendable {
             let last = try file.lastNumber()
             return Opened(
                 file: file,
-                // A capture may fall behind; exchanges may not.
+                // The capture may fall behind; exchanges must not.
                 writer: try HelperThread(
                     name: "lupin-capture",
                     capacity: Self.queueBatchesMax,

@@ -1,4 +1,4 @@
-// Hosts that are captured while an inspector is open: which they are, and when that is over.
+// Hosts that are captured while an inspector is open, and until when.
 
 /// What open inspectors hold; confined to the control loop.
 ///
@@ -43,7 +43,7 @@ struct CaptureHolds {
 
     mutating func end(_ name: String) { all.removeAll { $0.name == name } }
 
-    /// Drops the holds that nobody renewed; returns whether there were any.
+    /// Drops the holds that were not renewed; returns whether there were any.
     mutating func expire(now: UInt64) -> Bool {
         let count = all.count
         all.removeAll { $0.end <= now }

@@ -1,24 +1,23 @@
-// Collects what the exchanges of a worker have for the capture, and hands it over in batches.
+// Collects what a worker's exchanges have for the capture, and hands it over in batches.
 
-/// What a worker's exchanges have for the capture that was not handed over yet; confined to its
-/// loop.
+/// What a worker has not handed over to the capture yet; confined to its loop.
 final class CaptureOutbox {
     private let desk: CaptureDesk
     private var parts: [CapturePart] = []
-    /// Exchanges under way with something new, and some that have ended since.
+    /// Exchanges with something new; some have ended since.
     private var listed: [ExchangeCapture] = []
     private var bytes = 0
     /// Asks for a call of `flush` soon.
     var flushSoon: () -> Void = {}
 
-    /// Bytes that are handed over at once: one transaction, which writes some pages of its own.
+    /// Bytes of one batch, which is one transaction and writes some pages of its own.
     private static let batchBytes = 1 << 20
 
     init(_ desk: CaptureDesk) { self.desk = desk }
 
     func nextKey() -> UInt64 { desk.nextKey() }
 
-    /// Whether an exchange that begins now can be kept; where it can't, it is counted as lost.
+    /// Whether a new exchange can be kept; if not, it is counted as lost.
     func takesExchange() -> Bool {
         if desk.takesExchanges(of: bytes) { return true }
         desk.noteLost(1)

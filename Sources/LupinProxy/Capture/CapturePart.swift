@@ -2,7 +2,7 @@
 import LupinCore
 import LupinRecords
 
-/// What came of a captured exchange since its last part; most exchanges are one part.
+/// What a captured exchange has brought since its last part; most exchanges have one part.
 ///
 /// A class, as it is large and goes through several hands.
 final class CapturePart: Sendable {
@@ -22,7 +22,7 @@ final class CapturePart: Sendable {
         var bytesMax: Int
     }
 
-    /// What is known at its end.
+    /// What is known at the end.
     ///
     /// A class: it goes through several hands.
     final class End: Sendable {
@@ -81,11 +81,11 @@ final class CapturePart: Sendable {
         self.end = end
     }
 
-    /// What it takes of the memory besides bytes of bodies, about: itself with its share of lists,
-    /// and the heads.
+    /// About how much memory it takes besides bytes of bodies: itself with its share of lists, and
+    /// the heads.
     static let ownSize = 256
 
-    /// What an end takes besides, about.
+    /// About how much memory an end takes besides.
     static func endSize(
         _ record: borrowing ExchangeRecord,
         _ sent: RequestHead?,
@@ -124,8 +124,8 @@ final class CapturePart: Sendable {
 /// Bytes of a body.
 struct CapturedBytes: Sendable {
     let side: CapturedSide
-    /// The fields of its head, where it begins with these bytes, perhaps anew: another attempt
-    /// sends it again.
+    /// The fields of its head, where the body begins with these bytes, perhaps once more: another
+    /// attempt sends it again.
     var head: FieldSection?
     var bytes: [UInt8] = []
     /// The writer was behind: bytes are missing.

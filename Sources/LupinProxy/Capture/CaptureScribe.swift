@@ -16,7 +16,7 @@ final class CaptureScribe: Sendable {
     private let logger: Logger
     private let droppedAt = Mutex<UInt64>(0)
 
-    /// In µs; what is too much is looked for this often.
+    /// The time between two searches for what is too old or too much, in µs.
     private static let dropInterval: UInt64 = 250_000
 
     init(_ file: CaptureFile, lastNumber: Int64, _ redactor: Redactor, logger: Logger) {
@@ -25,9 +25,8 @@ final class CaptureScribe: Sendable {
         drafts = Mutex(Drafts(lastNumber: lastNumber, redactor))
     }
 
-    /// Takes what a worker has, in its order, after it has dropped the exchanges with `forgotten`
-    /// keys.
-    /// - Returns: How many exchanges ended of which nothing is kept.
+    /// Drops the exchanges with `forgotten` keys, then takes a worker's parts in their order.
+    /// - Returns: How many exchanges have ended without being kept.
     func take(
         _ parts: [CapturePart],
         forgotten: [UInt64],
@@ -69,15 +68,15 @@ final class CaptureScribe: Sendable {
     /// The exchanges under way.
     private struct Drafts: ~Copyable {
         private var open: [UInt64: ExchangeDraft] = [:]
-        /// Those with something new that the batch does not have yet; perhaps some that ended, too.
+        /// Those with something new that is not in the batch yet; some may have ended.
         private var touched: [ExchangeDraft] = []
         private var batch = CaptureBatch()
         private var lastNumber: Int64
         private var format: RecordFormat
-        /// Of the surroundings whose redactor the format has.
+        /// The generation of the surroundings whose redactor `format` uses.
         private var generation = -1
         private var failures: UInt64 = 0
-        /// Exchanges that ended without a draft.
+        /// Exchanges that ended without being kept.
         private var lost = 0
 
         init(lastNumber: Int64, _ redactor: Redactor) {
@@ -97,7 +96,7 @@ final class CaptureScribe: Sendable {
             return failures % 1000 == 1
         }
 
-        /// Keeps nothing of an exchange, of which a part is missing.
+        /// Drops an exchange that lost a part.
         mutating func forget(_ key: UInt64) {
             if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
         }
@@ -117,8 +116,8 @@ final class CaptureScribe: Sendable {
             }
         }
 
-        /// The draft of an exchange, which is no longer under way if this is its last part; nil if
-        /// nothing of it is kept.
+        /// The builder of an exchange, which ends with its last part; nil if the exchange is not
+        /// kept.
         private mutating func draft(_ part: CapturePart) -> ExchangeDraft? {
             guard let start = part.start else {
                 return part.end == nil ? open[part.key] : open.removeValue(forKey: part.key)
@@ -135,7 +134,7 @@ final class CaptureScribe: Sendable {
             return lost
         }
 
-        /// What is to be written now.
+        /// Takes what is to be written now.
         mutating func takeBatch() -> CaptureBatch {
             for draft in touched { draft.flush(into: &batch) }
             touched.removeAll(keepingCapacity: true)
@@ -169,7 +168,7 @@ private final class ExchangeDraft {
         self.bytesMax = bytesMax
     }
 
-    /// Takes what came, but for the end.
+    /// Takes all but the end.
     func take(
         _ part: CapturePart,
         _ surroundings: CaptureDesk.Surroundings,
@@ -193,7 +192,7 @@ private final class ExchangeDraft {
         }
     }
 
-    /// Keeps the messages in a body, as the client has it.
+    /// Keeps the messages in a body as the client sees it.
     private func keepMessages(of i: Int, _ batch: inout CaptureBatch) {
         for message in bodies[i]?.takeMessages() ?? [] { keep(message, &batch) }
     }
@@ -245,13 +244,13 @@ private final class ExchangeDraft {
         }
     }
 
-    /// Drops what is written of it.
+    /// Drops what was written of the exchange.
     func forget(in batch: inout CaptureBatch) {
         hasEnded = true
         batch.forgotten.append(row.number)
     }
 
-    /// Adds what is certain of its bodies, for those who watch.
+    /// Adds what is final of its bodies, for inspectors that watch.
     func flush(into batch: inout CaptureBatch) {
         isTouched = false
         if hasEnded { return }

@@ -1,4 +1,4 @@
-// Hosts that are captured because somebody asked for it while lupin runs.
+// Hosts that inspectors want captured while lupin runs.
 import LupinPolicy
 
 extension Configuration {

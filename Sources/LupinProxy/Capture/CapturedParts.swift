@@ -1,4 +1,4 @@
-// What is captured of an exchange, for the admin interface; and which of them a filter keeps.
+// What is captured of an exchange, for the admin interface, and which exchanges a filter keeps.
 import LupinCore
 import LupinRecords
 import LupinStore
@@ -48,7 +48,7 @@ extension JSONLine {
 }
 
 extension CaptureQuery {
-    /// What SQLite can compare of a filter; the lines are judged as a whole afterwards.
+    /// The part of a filter that SQLite can compare; the whole filter judges the lines afterwards.
     init(_ filter: ExchangeFilter, now: Int64) {
         self.init()
         let demands = filter.demands

@@ -1,4 +1,4 @@
-// The messages that a body carries in envelopes, on their way into the capture.
+// The messages in a body with envelopes, on their way into the capture.
 import LupinCoding
 import LupinCore
 import LupinIO
@@ -8,7 +8,7 @@ import LupinStore
 /// The messages of one body, each with its coding undone and its secrets masked; confined to the
 /// thread that writes.
 ///
-/// One by one: to mask a secret may change the length, which the envelope states.
+/// One by one, since masking a secret may change the length that the envelope states.
 final class EnvelopeDraft {
     private let format: EnvelopeFormat
     private let coding: DecodableCoding?
@@ -18,7 +18,7 @@ final class EnvelopeDraft {
     /// Bytes that may still be kept of all messages.
     private var room: Int
     private var messages: [CapturedMessage] = []
-    /// Why what the envelopes hold is not kept whole; the body ends there, and messages go on.
+    /// Why the content is not kept whole; the body ends there, and messages go on.
     private(set) var loss: CaptureLoss?
 
     /// Keeps at most `bytesMax` bytes of all messages together.
@@ -53,7 +53,7 @@ final class EnvelopeDraft {
         if let rest = reader.end() { keep(rest, &text) }
     }
 
-    /// The messages that came since the last time; none for what the client doesn't have.
+    /// The messages since the last time; none for a body that the client doesn't see.
     func takeMessages() -> [CapturedMessage] {
         defer { messages = [] }
         return messages
@@ -86,7 +86,7 @@ final class EnvelopeDraft {
         mask.mask(content, isLast: true, isCut: isCut, into: &masked)
         note(message.isEnd ? "end" : format.content.rawValue, length, isCut: isCut, masked)
         guard isBodyWhole else { return }
-        // One that was cut states that there was more.
+        // The envelope of a message that was cut states the full length.
         let stated = UInt32(clamping: isCut ? max(length, masked.count + 1) : masked.count)
         text.append(message.isEnd ? format.endFlag : 0)
         for shift in [24, 16, 8, 0] { text.append(UInt8(truncatingIfNeeded: stated >> shift)) }
@@ -111,7 +111,7 @@ final class EnvelopeDraft {
     /// The message without its coding; nil when lupin can't undo it.
     private func undone(_ message: EnvelopedMessage) -> (content: [UInt8], isCut: Bool)? {
         guard let coding else { return nil }
-        // The ratio does no harm here: what is kept is bounded.
+        // No limit for the ratio: what is kept is bounded anyway.
         var decoder = ContentDecoder(coding, bytesMax: room, ratioMax: .max)
         let isWhole = !message.isCut && message.payload.count == Int(message.bytes)
         var content: [UInt8] = []

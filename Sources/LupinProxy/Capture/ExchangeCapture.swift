@@ -13,11 +13,11 @@ final class ExchangeCapture {
     private let start: CapturePart.Start
     /// A part of it was taken.
     private var hasBegun = false
-    /// The outbox will ask for a part.
+    /// The buffer will ask for a part.
     private var isListed = false
     private var hasEnded = false
     private var counts = BySide<CapturedCount?>(repeating: nil)
-    /// What came since the last part.
+    /// What arrived since the last part.
     private var news: [CapturedBytes] = []
     private var frames: [CapturedFrames] = []
     /// The response as the origin sent it.
@@ -36,8 +36,9 @@ final class ExchangeCapture {
         )
     }
 
-    /// Copies bytes of a body; those that it begins with, perhaps anew, come with the fields of its
-    /// head.
+    /// Copies bytes of a body.
+    ///
+    /// With `head` a body begins, perhaps once more: another attempt sends it again.
     func append(_ side: CapturedSide, _ bytes: Span<UInt8>, beginning head: FieldSection?) {
         if bytes.isEmpty { return }
         let i = side.rawValue
@@ -61,7 +62,7 @@ final class ExchangeCapture {
         }
     }
 
-    /// The place of what came of a body since the last part.
+    /// The index of the bytes of a body since the last part.
     private func newsIndex(of side: CapturedSide) -> Int {
         var i = 0
         while i < news.count, news[i].side != side { i += 1 }
@@ -86,17 +87,17 @@ final class ExchangeCapture {
         outbox.list(self)
     }
 
-    /// Whether no more of a body is kept: bytes that follow only have to be counted.
+    /// Whether the rest of a body is only counted.
     func hasEnough(of side: CapturedSide) -> Bool {
         counts[side.rawValue].map { $0.isLost || $0.bytes >= UInt64(start.bytesMax) } ?? false
     }
 
-    /// Counts bytes of a body of which no more is kept.
+    /// Counts bytes of a body that are no longer kept.
     func skip(_ side: CapturedSide, _ count: Int) {
         counts[side.rawValue]?.bytes &+= UInt64(count)
     }
 
-    /// The end of a body was seen.
+    /// Notes the end of a body.
     func noteEnd(_ side: CapturedSide) { counts[side.rawValue]?.isWhole = true }
 
     /// Copies a body that is whole already.
@@ -115,7 +116,7 @@ final class ExchangeCapture {
         outbox.count(CapturePart.ownSize + bytes.count)
     }
 
-    /// What came since the last part; nil if the end was handed over.
+    /// Takes what arrived since the last part; nil if the end was handed over.
     func takePart() -> CapturePart? {
         isListed = false
         if hasEnded { return nil }
@@ -162,7 +163,7 @@ final class CapturingSink: BodySink {
     private let sink: any BodySink
     private let capture: ExchangeCapture
     private let content: Content
-    /// Of a body of which no byte came so far.
+    /// The fields of the head, until the first byte of the body arrives.
     private var head: FieldSection?
 
     init(
@@ -199,7 +200,7 @@ final class CapturingSink: BodySink {
 
     func flush() throws(LupinError) -> Bool { try sink.flush() }
 
-    /// What is not kept goes from socket to socket, as without a capture.
+    /// Bytes that are not kept go from socket to socket, as without a capture.
     var takesSplice: Bool {
         guard case .body(let side) = content else { return false }
         return sink.takesSplice && capture.hasEnough(of: side)

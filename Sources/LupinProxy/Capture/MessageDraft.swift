@@ -26,7 +26,7 @@ final class MessageDraft {
         }
     }
 
-    /// A compressed message must be whole for those behind it to be read.
+    /// The messages after a compressed one can be read only if it is whole.
     private static let compressedBytesMax = 16 << 20
 
     init(isFromClient: Bool, bytesMax: Int) {
