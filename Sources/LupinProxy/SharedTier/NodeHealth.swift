@@ -5,19 +5,19 @@ import Synchronization
 final class NodeHealth: Sendable {
     enum Permit {
         case pass
-        /// It failed; the caller asks it whether it is back, and does without it meanwhile.
+        /// It failed before. The caller probes whether it is back, and does without it meanwhile.
         case probe
         case leave
     }
 
     private struct Trouble {
         var failures = 0
-        /// When it may be asked whether it is back, in µs of the loops' clock.
+        /// When it may be probed again, in µs of the loops' clock.
         var probeAt: UInt64 = 0
     }
 
     private let troubled = Mutex<[RedisTarget: Trouble]>([:])
-    /// So that a request finds out without the lock that all is well.
+    /// Lets requests see without the lock that all nodes are well.
     private let count = Atomic(0)
 
     /// In µs: 100 ms, doubled with each failure up to 30 s.

@@ -1,5 +1,4 @@
-// A worker's way to the shared store: which node is asked, and what becomes of answers that send
-// elsewhere.
+// A worker's way to the shared store: which node gets a query, and how redirections are followed.
 import LupinCaching
 import LupinCore
 import LupinIO
@@ -14,15 +13,15 @@ final class RedisClient {
     /// The one of `connections` that leads to the server of the settings.
     private var home: RedisConnection?
     private var slots = SlotMap()
-    /// When the nodes were last asked for.
+    /// When the map of slots was last requested.
     private var learntAt: UInt64 = 0
 
-    /// How often a question follows an answer that sends it elsewhere.
+    /// How many redirections a query follows.
     private static let redirectionsMax = 3
     /// The map of slots is asked for at most this often, in µs.
     private static let learningInterval: UInt64 = 1_000_000
 
-    /// Told what other machines drop; one client of a process has it.
+    /// Receives what other machines drop; one client of a process has this.
     private var listening: RedisConnection?
     private var listeningAgain: ParkingSlot?
     private var isClosed = false
@@ -44,7 +43,7 @@ final class RedisClient {
     ///   - commands: All of them are about `key`, or keys with the same `{…}`.
     ///   - key: The key.
     ///   - slot: The slot to wake with `.answered`; nil where nobody waits.
-    /// - Returns: The question; nil where the key's node is left alone for now.
+    /// - Returns: The query; nil where the key's node is left alone for now.
     @discardableResult
     func ask(
         _ commands: RedisCommands,
@@ -75,8 +74,9 @@ final class RedisClient {
         return connection
     }
 
-    /// Looks for the value of a key, for `asker`, which has no task and needs one from `patience`
-    /// on, in µs of the loop's clock.
+    /// Looks for the value of a key, for `asker`, which has no task.
+    ///
+    /// At `patience`, in µs of the loop's clock, it needs one.
     func look(
         for key: [UInt8],
         by connection: RedisConnection,
@@ -122,7 +122,7 @@ final class RedisClient {
         send(RedisQuestion(publication), to: anyNode)
     }
 
-    /// A node that passes messages on: each of a cluster's does.
+    /// A node for messages: every node of a cluster passes them on.
     private var anyNode: RedisTarget {
         let known = [tier.home] + slots.allNodes.compactMap(target)
         return known.first(where: tier.health.isWell) ?? tier.home
@@ -234,7 +234,7 @@ final class RedisClient {
             tier.note(failureOf: connection.target, text, now: resources.loop.now)
             return question.fail()
         }
-        // A late answer is none: the node would slow the next request, too.
+        // A late reply counts as a failure: the node would slow the next request, too.
         if resources.loop.now &- question.askedAt <= tier.timeoutUs {
             tier.noteSuccess(of: connection.target)
         }
@@ -258,10 +258,10 @@ final class RedisClient {
         }
     }
 
-    /// Asks who has which slots; a server that is no cluster doesn't know.
+    /// Asks which node has which slots; a server without a cluster answers with an error.
     private func learn(besides target: RedisTarget?) {
         let now = resources.loop.now
-        // A node that never answers must not keep others from being asked.
+        // A node that never answers must not block queries to the others.
         guard now >= learntAt &+ Self.learningInterval || learntAt == 0 else { return }
         let known = [tier.home] + slots.allNodes.compactMap(self.target)
         let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
@@ -280,9 +280,9 @@ final class RedisClient {
         slots = map
     }
 
-    /// Asks a node that failed whether it is back, so that no request has to try.
+    /// Probes a node that failed, so that no request has to try it.
     private func probe(_ target: RedisTarget) {
-        // By a new connection: the old one may lead nowhere, and nobody would tell.
+        // On a new connection: the old one may be dead without a sign of it.
         if target == tier.home { home = nil }
         connections.removeValue(forKey: target)?.close()
         send(RedisQuestion(RedisCommands("PING")), to: target)

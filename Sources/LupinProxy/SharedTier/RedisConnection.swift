@@ -7,7 +7,7 @@ import LupinUpstream
 
 /// A pipelined connection of a worker to one node.
 ///
-/// Its task connects, says who lupin is, and then reads; whoever asks only appends to what is sent.
+/// Its task connects, authenticates, and then reads. A caller only appends to what is sent.
 final class RedisConnection {
     private enum State {
         case connecting
@@ -21,23 +21,23 @@ final class RedisConnection {
     private let replyBytesMax: Int
     private let slot: ParkingSlot
     private var state = State.connecting
-    /// What waits to be sent; questions whose replies are to come, in their order.
+    /// Bytes to send, and the queries that wait for replies, in their order.
     private var unsent: [UInt8] = []
     private var waiting: [RedisQuestion] = []
     private var answered = 0
     private var isSendingSoon = false
-    /// The replies to the first question that waits.
+    /// The replies so far to the first query that waits.
     private var replies: [RedisReply] = []
-    /// Asked first; an error in its replies ends the connection.
+    /// The first query on the connection; an error in its replies ends it.
     private var greeting: RedisQuestion?
-    /// Called with each question and its replies; the question is over only when this says so.
+    /// Called with each query and its replies; it decides when the query is over.
     private let deliver: (RedisQuestion, [RedisReply], RedisConnection) -> Void
     /// Called once, when it ends; with the reason, unless it was only idle.
     private let whenClosed: (RedisConnection, String?) -> Void
     /// Called with what is published, on a connection that subscribes; nil for one that asks.
     private let onMessage: (([UInt8]) -> Void)?
 
-    /// What may wait to be sent to a server that takes nothing.
+    /// How many bytes may wait for a server that doesn't read.
     private static let unsentMax = 8 << 20
     /// How long it is kept without use.
     private static let idleTime = Duration.seconds(60)
@@ -66,19 +66,19 @@ final class RedisConnection {
     var isOpen: Bool { if case .open = state { true } else { false } }
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// Sends the commands of a question behind those sent before; it fails when that can't be.
+    /// Sends the commands of a query behind those before; the query fails where that is impossible.
     func ask(_ question: RedisQuestion, isAsking: Bool = false) {
         guard !isClosed, unsentCount < Self.unsentMax else { return question.fail() }
         (question.asked, question.askedAt) = (target, slot.loop.now)
         question.isAsking = isAsking
         if isAsking {
-            // It counts for the next command alone.
+            // ASKING holds for the next command only.
             question.commands.append(to: &unsent, eachBehind: RedisCommands("ASKING"))
         } else {
             question.commands.append(to: &unsent)
         }
         waiting.append(question)
-        // Until the connection is made, the task waits for that.
+        // Before the connection is made, the task waits for something else.
         if isOpen, question.patience < slot.deadline { slot.extend(to: question.patience) }
         sendSoon()
     }
@@ -88,10 +88,10 @@ final class RedisConnection {
         return channel.unsentCount + unsent.count
     }
 
-    /// Ends the connection; questions that wait fail.
+    /// Ends the connection; waiting queries fail.
     func close() { slot.wake(.cut) }
 
-    /// Sends before the loop waits: what is asked until then goes in one write.
+    /// Sends before the loop waits, so that all queries of a turn go in one write.
     private func sendSoon() {
         guard case .open = state, !isSendingSoon else { return }
         isSendingSoon = true
@@ -121,7 +121,7 @@ final class RedisConnection {
             defer { channel.close() }
             greet()
             state = .open(channel)
-            // What it takes to connect says nothing of how quickly it answers.
+            // The time to connect must not count as the time to answer.
             for question in waiting { question.askedAt = slot.loop.now }
             send()
             try await read(channel)
@@ -170,7 +170,7 @@ final class RedisConnection {
         channel.enableKeepAlive()
     }
 
-    /// Says who lupin is, and which database it wants.
+    /// Authenticates and selects the database.
     private func greet() {
         var commands = RedisCommands()
         if let password = server.password {
@@ -191,7 +191,7 @@ final class RedisConnection {
         var reader = ReplyReader(bytesMax: replyBytesMax)
         while true {
             guard try receive(channel, &reader) else {
-                // A server may close what is idle.
+                // A server may close idle connections.
                 if onMessage == nil, waiting.count == answered { return }
                 throw RedisFailure(reason: "it closed the connection")
             }
@@ -211,12 +211,12 @@ final class RedisConnection {
         }
     }
 
-    /// When the first question without a task needs one.
+    /// When the first query without a task needs one.
     private var patience: UInt64 {
         waiting[answered...].first(where: \.hasAsker)?.patience ?? .max
     }
 
-    /// Has tasks wait for replies that have not come for long.
+    /// Promotes queries whose replies are late, so that tasks wait for them.
     /// - Returns: Whether there are such.
     private func callTasks() -> Bool {
         let late = waiting[answered...].filter {
@@ -244,7 +244,7 @@ final class RedisConnection {
                 while !input.isEmpty {
                     var count = 0
                     let reply = try reader.next(in: input.bytes, at: &count)
-                    // Whoever takes the reply must not find it here again.
+                    // The receiver of the replies must not find them here again.
                     input.discard(count)
                     if let reply { try take(reply) }
                 }
@@ -276,7 +276,7 @@ final class RedisConnection {
         swap(&taken, &replies)
         if question.isAsking { taken = taken.indices.filter { $0 % 2 == 1 }.map { taken[$0] } }
         answered += 1
-        // Now and then, so that taking one costs the same however many wait.
+        // Only now and then, so that the cost of one reply doesn't grow with the queue.
         if answered == waiting.count || answered > 256 {
             waiting.removeFirst(answered)
             answered = 0

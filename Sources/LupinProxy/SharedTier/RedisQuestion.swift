@@ -4,9 +4,9 @@ import LupinIO
 import LupinPolicy
 import LupinRedis
 
-/// Waits for the replies to a question without a task.
+/// Waits without a task for the replies to a query.
 protocol RedisAsker: AnyObject {
-    /// All replies are there, or there will be none.
+    /// All replies have arrived, or none will.
     func questionIsOver(_ question: RedisQuestion)
     /// A task has to wait for the replies: they take long, or come from elsewhere.
     func questionNeedsTask(_ question: RedisQuestion)
@@ -21,25 +21,25 @@ final class RedisQuestion {
     private(set) var replies: [RedisReply]?
     /// There will be no replies: the connection broke, or the server can't answer.
     private(set) var hasFailed = false
-    /// nil when no task waits, or none any more.
+    /// nil when no task waits.
     private var slot: ParkingSlot?
-    /// nil when a task waits, or nothing does.
+    /// nil when a task waits, or nothing.
     private var asker: (any RedisAsker)?
-    /// When nobody waits any more, in µs of the loop's clock.
+    /// When waiting ends, in µs of the loop's clock.
     let deadline: UInt64
-    /// When the asker needs a task, in µs of the loop's clock.
+    /// When a task must take over from the asker, in µs of the loop's clock.
     private(set) var patience = UInt64.max
     /// How often it was sent to another node.
     var redirections = 0
     /// The node that was asked last, and when, in µs of the loop's clock.
     var asked: RedisTarget?
     var askedAt: UInt64 = 0
-    /// Sent to a node that is taking the slot over: each command is behind an ASKING.
+    /// Sent to a node that is importing the slot: an ASKING precedes each command.
     var isAsking = false
 
-    /// How many replies come.
+    /// How many replies to expect.
     var replyCount: Int { isAsking ? commands.count * 2 : commands.count }
-    /// Called once with the question when it is over, besides waking the task.
+    /// Called once when the query is over, in addition to waking the task.
     private let whenOver: ((RedisQuestion) -> Void)?
 
     init(
@@ -61,16 +61,16 @@ final class RedisQuestion {
         self.init(command, key: nil, whenOver: whenOver)
     }
 
-    /// Has `asker` wait, and a task from `patience` on.
+    /// `asker` waits for the replies; at `patience` a task takes over.
     func wait(_ asker: any RedisAsker, until patience: UInt64) {
         self.asker = asker
         self.patience = patience
     }
 
-    /// Whether a task has to be called once patience is over.
+    /// Whether a task must take over at that time.
     var hasAsker: Bool { asker != nil }
 
-    /// Has the asker call a task, once at most.
+    /// Tells the asker to get a task, at most once.
     func promote() { asker.take()?.questionNeedsTask(self) }
 
     /// A task waits in `slot` from now on.
@@ -79,7 +79,7 @@ final class RedisQuestion {
         self.slot = slot
     }
 
-    /// Whether replies are still to come.
+    /// Whether the replies are still to come.
     var isOpen: Bool { !hasFailed && replies == nil }
 
     func finish(_ replies: [RedisReply]) {
@@ -100,7 +100,7 @@ final class RedisQuestion {
         asker.take()?.questionIsOver(self)
     }
 
-    /// Nobody waits any more.
+    /// The task stops waiting.
     func leave() { slot = nil }
 }
 
@@ -109,7 +109,7 @@ struct RedisTarget: Hashable, Sendable {
     var place: SharedServer.Place
     var isSecure: Bool
 
-    /// As a node of a cluster is told.
+    /// The form in which a cluster names its nodes.
     var address: NodeAddress {
         switch place {
         case .network(let host, let port): NodeAddress(host: host.text, port: port)

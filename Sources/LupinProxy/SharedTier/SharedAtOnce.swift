@@ -29,12 +29,12 @@ final class SharedWait {
 }
 
 extension Exchange: RedisAsker {
-    /// Asks the shared store for a response that memory has not.
+    /// Asks the shared store for a response that is not in memory.
     /// - Returns: Whether an answer will come; if not, nothing was done.
     func askOthers(_ use: CacheUse, _ target: KnownTarget) -> Bool {
         let store = resources.shared.responses
-        // The disk comes first, and a task asks it; so it does where memory has a response that
-        // may be served stale, or validated.
+        // The disk comes first, and only a task can ask it. A task also decides where memory has a
+        // response that may be served stale or validated.
         guard use.asked.mayForward, use.selected == nil, store.disk == nil,
             let client = sharedTier(for: use), let key = use.shared?.keys.entry
         else { return false }
@@ -70,7 +70,7 @@ extension Exchange: RedisAsker {
     func questionNeedsTask(_ question: RedisQuestion) { promote(because: .lateness) }
 
     func questionIsOver(_ question: RedisQuestion) {
-        // One that fails while it is asked is seen by who asks.
+        // A query that fails at once is noticed by the caller that sent it.
         if let sharedWait, sharedWait.question === question { goOn(from: sharedWait) }
     }
 

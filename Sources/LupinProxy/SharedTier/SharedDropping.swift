@@ -4,7 +4,7 @@ import LupinCore
 import LupinTLS
 import Synchronization
 
-/// The channel of the team, its messages, and the way from any thread to the client that sends.
+/// The team's channel, its messages, and the way from any thread to the client that sends them.
 final class SharedDropping: Sendable {
     /// The channel's name.
     let channel: [UInt8]
@@ -12,8 +12,8 @@ final class SharedDropping: Sendable {
     /// Distinguishes our own messages, which come back.
     private let ourselves = RandomSource.bytes(count: 16)
     private let send = Mutex<(@Sendable ([CacheKey]) -> Void)?>(nil)
-    /// What is older than this is none, also where the server could not be told, or was told of it
-    /// by a fetch that had begun before.
+    /// A response that is older counts as dropped, even where the server could not be told, or
+    /// where a fetch that had begun before has stored it there since.
     private let dropped = Mutex(DropTimes())
 
     /// - Parameters:
@@ -51,13 +51,13 @@ final class SharedDropping: Sendable {
         dropped.withLock { $0.isDropped(key, since: timeUs) }
     }
 
-    /// Has a client drop what all machines have under these keys; from any thread.
+    /// Makes a client drop what all machines have under these keys; from any thread.
     func drop(_ keys: [CacheKey]) {
         if keys.isEmpty { return }
         send.withLock { $0 }?(keys)
     }
 
-    /// The message that a URL is to be dropped; nobody outside the team can read or make it.
+    /// The message that a URL is to be dropped; only the team can read or make it.
     func message(_ url: String) -> [UInt8]? { key?.seal(ourselves + Array(url.utf8), for: channel) }
 
     /// The URL in a message; nil where it is our own, or none of the team's.

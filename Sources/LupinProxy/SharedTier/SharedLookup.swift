@@ -1,24 +1,24 @@
-// How an exchange looks into the store that machines share, and agrees with them on who fetches.
+// How an exchange looks into the store that machines share, and agrees with them on one fetch.
 import LupinCaching
 import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinRedis
 
-/// What an exchange has to do with the shared store.
+/// The state of an exchange in the shared store.
 struct SharedUse {
     let keys: SharedTier.Keys
-    /// The fields that choose among the URL's responses there; nil where there is one.
+    /// The fields that select among the URL's responses there; nil where there is only one.
     var variants: (names: [String], series: [UInt8])?
-    /// This exchange told the others that it fetches.
+    /// This exchange has announced its fetch to the others.
     var hasLease = false
-    /// The response that is served came from there.
+    /// The response that is served came from the shared store.
     var isSource = false
 }
 
 extension Exchange {
-    /// The shared store, if a request with this use of the cache may have part in it: the response
-    /// belongs to no user, and its key has no secret.
+    /// The shared store, if the response may lie there: it belongs to no user, and its key has no
+    /// secret.
     func sharedTier(for use: CacheUse) -> RedisClient? {
         guard let client = resources.redis, use.asked.bypass == nil, use.variance == nil,
             use.planned.mayBeShared, use.key.isForAll
@@ -27,9 +27,9 @@ extension Exchange {
         return client
     }
 
-    /// Brings the response that the shared store has into memory, and looks again.
+    /// Copies the response from the shared store into memory, and looks again.
     ///
-    /// `begun` is a look at one of the keys that is under way; nil for none.
+    /// `begun` is a query for one of the keys that is under way; nil for none.
     /// - Returns: Whether there was one.
     func loadFromShared(
         _ use: CacheUse,
@@ -47,12 +47,12 @@ extension Exchange {
         return isTaken
     }
 
-    /// What a look at a key of the shared store led to.
+    /// The result of a query for a key of the shared store.
     enum SharedFinding {
         case nothing
         /// A response, which is in memory now.
         case taken
-        /// The URL has several; that for the request is under this key.
+        /// The URL has several responses; the one for the request is under this key.
         case variant([UInt8])
     }
 
@@ -72,8 +72,7 @@ extension Exchange {
         }
     }
 
-    /// Takes what the replies to a look at a key say, if the team has signed it and its time is not
-    /// over.
+    /// Takes the response in the replies, if the team has signed it and it hasn't expired.
     func take(
         _ replies: [RedisReply]?,
         under key: [UInt8],
@@ -130,7 +129,7 @@ extension Exchange {
         guard !tier.dropping.isDropped(use.key, since: time) else { return false }
         if let selected = use.selected {
             let known = use.candidates[selected].responseTimeUs
-            // Our own comes back with a time that is a little off.
+            // Our own response comes back with a time that is a little off.
             if known.addingSaturated(Self.sameTimeUs) >= time { return false }
         }
         let store = resources.shared.responses
@@ -148,7 +147,7 @@ extension Exchange {
         return use.selected != nil
     }
 
-    /// Responses whose times differ by less are one and the same.
+    /// Responses whose times differ by less than this are the same response.
     private static let sameTimeUs: Int64 = 100_000
 
     /// The replies; nil when the store can't answer in time, or is left alone.
@@ -172,7 +171,8 @@ extension Exchange {
 
     // MARK: One fetch for all machines
 
-    /// Tells the others that this exchange fetches; where another does, waits for its response.
+    /// Announces this fetch to the other machines; if one of them already fetches, waits for its
+    /// response.
     /// - Returns: Whether the response has come.
     func awaitOthers(_ use: CacheUse, _ client: RedisClient) async throws(LupinError) -> Bool {
         guard let keys = use.shared?.keys else { return false }
@@ -192,10 +192,10 @@ extension Exchange {
             guard let replies = try await ask(commands, about: keys.lease, client),
                 replies.count == commands.count
             else { return false }
-            // It takes no values now, so nobody's response will come.
+            // The store takes no values now, so no response will come.
             if case .failure = replies[0] { return false }
             if case .status = replies[0] { use.shared?.hasLease = true }
-            // Even with the lease: another one's fetch may have ended since the last look.
+            // Look again even with the lease: another fetch may have ended since the last look.
             let found = take(Array(replies[1...2]), under: keys.entry, use, client.tier)
             if try await follow(found, use, client), isServable(use) {
                 client.tier.count { $0.collapsed += 1 }
@@ -220,7 +220,8 @@ extension Exchange {
         return cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow).isServed
     }
 
-    /// What a lease says: somebody fetches, or nobody need wait since the response is not shared.
+    /// The value of a lease: a machine fetches, or there is no need to wait since the response
+    /// can't be shared.
     private static let claimed = Array("f".utf8)
     private static let unshared: RedisArgument = "n"
     private static let firstPause = Duration.milliseconds(5)
@@ -242,8 +243,9 @@ extension Exchange {
 
     // MARK: Storing
 
-    /// Gives a response to the other machines, if it may be shared and is not too long; what they
-    /// have is dropped otherwise, since this one is newer.
+    /// Gives a response to the other machines, if it may be shared and is not too long.
+    ///
+    /// Otherwise drops what they have, since this one is newer.
     func share(_ facts: StoredResponse, _ content: StoredContent?, _ use: CacheUse) {
         guard sharedTier(for: use) != nil else { return }
         if let content, isShared(facts, content, use) { return }
@@ -251,7 +253,7 @@ extension Exchange {
         unshare(use)
     }
 
-    /// Drops what the other machines have: the origin has said something newer.
+    /// Drops the response of the other machines: the origin has sent a newer one.
     func unshare(_ use: CacheUse) {
         guard let client = sharedTier(for: use), let entry = use.shared?.keys.entry else { return }
         client.ask(RedisCommands("DEL", [.bytes(entry)]), about: entry)

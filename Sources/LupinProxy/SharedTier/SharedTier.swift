@@ -14,7 +14,7 @@ struct SharedTierCounts: Sendable {
     var stored: UInt64 = 0
     /// Values that the team did not sign, or not for this key.
     var rejected: UInt64 = 0
-    /// Questions that were not answered in time, or not at all.
+    /// Queries that were not answered in time, or not at all.
     var failures: UInt64 = 0
     /// Requests that waited for another machine's fetch.
     var collapsed: UInt64 = 0
@@ -30,7 +30,7 @@ final class SharedTier: Sendable {
     let health = NodeHealth()
     private let names: KeyedDigest
     private let signatures: KeyedDigest
-    /// The place of the last byte that is asked for.
+    /// The offset of the last byte that a query asks for.
     private let lastByte: RedisArgument
     let dropping: SharedDropping
     private let tokens: SealingKey?
@@ -57,7 +57,7 @@ final class SharedTier: Sendable {
         )
     }
 
-    /// The longest reply: an object with what is said around it.
+    /// The longest reply: an object with its framing.
     var replyBytesMax: Int { Self.replyBytesMax(settings) }
 
     private static func replyBytesMax(_ settings: SharedStoreSettings) -> Int {
@@ -86,10 +86,10 @@ final class SharedTier: Sendable {
         return key
     }
 
-    /// Appends 40 hex digits that only the team can make.
+    /// Appends 40 hex digits that only the team can compute.
     private func appendName(of text: Span<UInt8>, to key: inout [UInt8]) {
         guard let name = names.code(of: text) else {
-            // OpenSSL has failed: nothing must lie under one key with what another text is about.
+            // OpenSSL has failed: values about different texts must never share a key.
             let nowhere = RandomSource.bytes(count: 32)
             return SharedDropping.appendDigits(of: nowhere.span, to: &key)
         }
@@ -100,11 +100,9 @@ final class SharedTier: Sendable {
     private static let stemEnd = Array("}:".utf8)
     private static let stemBytes = stemStart.count + SharedDropping.nameBytes + stemEnd.count
 
-    /// Asks for a value, and for the time that it has left; where there is none, an empty text
-    /// comes.
+    /// Asks for a value and its remaining time to live; the reply is empty where there is none.
     ///
-    /// Of a value that is longer than what this machine takes only a part comes, whose signature is
-    /// wrong.
+    /// A value that is too long for this machine arrives cut, so its signature is wrong.
     func look(_ key: [UInt8]) -> RedisCommands {
         var commands = RedisCommands("GETRANGE", [.bytes(key), "0", lastByte])
         commands.add("PTTL", [.bytes(key)])
@@ -136,7 +134,7 @@ final class SharedTier: Sendable {
         tokens?.seal(state.encoded, for: key)
     }
 
-    /// nil where it was not sealed by the team, or for another key.
+    /// nil where the team did not seal it, or sealed it for another key.
     func token(in sealed: [UInt8], under key: [UInt8]) -> SharedTokenState? {
         tokens?.open(sealed, for: key).flatMap(SharedTokenState.init(encoded:))
     }
@@ -152,7 +150,7 @@ final class SharedTier: Sendable {
 
     // MARK: Health
 
-    /// Whether an error of a server means that it can't serve for now.
+    /// Whether a server's error means that it can't serve for now.
     func isOutage(_ error: String) -> Bool {
         ["LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOAUTH", "TRYAGAIN", "BUSY"]
             .contains { error.hasPrefix($0) }
