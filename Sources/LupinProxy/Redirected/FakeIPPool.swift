@@ -1,13 +1,13 @@
-// Addresses that stand for names: a command without a network gets one for every name it asks for,
-// and its connection there tells which name that was.
+// Addresses that stand for names: a command without a network gets one for every name that it
+// resolves, so that its connection tells the name.
 package import LupinCore
 import Synchronization
 
-/// The names that were asked for, each with an address of its own.
+/// The names that were resolved, each with an address of its own.
 ///
-/// The addresses are of the range for tests of networks (RFC 2544), which no host has.
+/// The addresses are from the range for network benchmarks (RFC 2544), which no host has.
 package final class FakeIPPool: Sendable {
-    /// Names that are known at once; the oldest one goes for a new one.
+    /// How many names have an address at a time; a new one replaces the oldest.
     package static let countMax = 60_000
 
     private struct State {

@@ -1,10 +1,11 @@
-// Answers the questions for names of a command that has no network.
+// The name server of a command that has no network.
 import LupinCore
 package import LupinIO
 import LupinWire
 
-/// A name server that asks nobody: every name has an address, and what it leads to is seen when
-/// something is sent there.
+/// A name server that asks no other one.
+///
+/// Every name gets an address; the name is resolved only when something is sent there.
 package struct NameService {
     private let names: FakeIPPool
 
@@ -32,7 +33,7 @@ package struct NameService {
                 question.kind == .ipv6 ? .v6(high: 0, low: 1) : .v4(0x7F00_0001)
             )
         }
-        // An address is used up only by those who want it.
+        // Only a query for IPv4 addresses takes one from the pool.
         guard question.kind == .ipv4 else { return question.answer(nil) }
         return question.answer(names.address(of: host.text))
     }

@@ -1,10 +1,10 @@
-// Connections of a confined command that were led to lupin, though they were for somebody else.
+// Connections of a confined command that were redirected to lupin.
 package import LupinIO
 import Synchronization
 
-/// What the proxy of a confined command knows of connections that it was not asked for.
+/// What the proxy of a confined command knows of redirected connections.
 package final class Redirected: Sendable {
-    /// Where they arrive.
+    /// The listener that they arrive at.
     package let addresses: [SocketAddress]
     package let names = FakeIPPool()
     private let sightings = Mutex<[Sightings.Kind: Sightings]>([:])
@@ -16,7 +16,7 @@ package final class Redirected: Sendable {
             case past
             /// Looked for a server of this machine on the command's own loopback interface.
             case missing
-            /// Was refused by a rule or a list; the target is followed by the reason.
+            /// Refused by a rule or a list; the reason follows the target.
             case refused
             /// Was refused a unix socket of a program outside.
             case outside
@@ -25,12 +25,12 @@ package final class Redirected: Sendable {
         }
 
         package struct Pair: Sendable, Hashable {
-            /// nil where nobody asked for it.
+            /// nil where the program was not looked up.
             package let program: String?
             package let target: String
         }
 
-        /// How many pairs are told apart; the others are counted.
+        /// How many pairs are listed; further ones are only counted.
         package static let pairsMax = 20
 
         package private(set) var pairs: [Pair] = []

@@ -1,7 +1,7 @@
-// A connection whose client knows of no proxy: it begins as if a CONNECT had come.
+// A connection whose client knows of no proxy: it begins as if the client had sent a CONNECT.
 import LupinIO
 
-/// The request that such a client would have sent.
+/// The CONNECT that the client would have sent to a proxy.
 struct UnspokenConnect {
     private let target: String
     private let port: UInt16
@@ -20,18 +20,18 @@ struct UnspokenConnect {
         return Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\r\n".utf8)
     }
 
-    /// Whether the client can read the response: as that to its first request, if it speaks HTTP.
+    /// Whether the client can read the response: on port 80 it speaks HTTP.
     func showsResponse(_ status: UInt16) -> Bool { port == 80 && status / 100 != 2 }
 
-    /// What a client that speaks TLS is refused with; nil where it may speak anything.
+    /// The TLS alert that refuses the client; nil unless the port is that of https.
     var alert: [UInt8]? {
         port == 443 ? TunnelRefusal.record(of: TunnelRefusal.accessDenied) : nil
     }
 }
 
 extension DownstreamConnection {
-    /// Prepares the first request of a connection that was led here.
-    /// - Returns: false for one that came by itself: nobody has business here.
+    /// Prepares the first request of a redirected connection.
+    /// - Returns: false for a connection that was made to the listener itself.
     func beginRedirected() -> Bool {
         guard let original = clientEnds?.local, let redirected = resources.shared.redirected else {
             return false
