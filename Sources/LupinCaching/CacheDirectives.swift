@@ -4,9 +4,9 @@ package import LupinCore
 
 /// The directives that govern how a cache handles a response.
 ///
-/// Of repeated directives with seconds the first one counts (§4.2.1); of one with and without an
-/// argument the one without, which restricts more. An invalid lifetime is 0: §4.2.1 treats such a
-/// response as stale. An invalid argument voids a permission, but not a prohibition.
+/// Of repeated directives with seconds the first one counts (§4.2.1). Of a directive with and one
+/// without an argument the latter counts, since it restricts more. An invalid lifetime is 0: §4.2.1
+/// treats the response as stale. An invalid argument voids a permission, but not a prohibition.
 package struct ResponseDirectives: Sendable, Equatable {
     /// Directives that are present or not.
     package struct Flags: OptionSet, Sendable, Hashable {

@@ -201,7 +201,8 @@ package struct RenewedResponse: Sendable {
     package let response: StoredResponse
     /// What becomes of the stored one.
     package let fate: Fate
-    /// The cookies that the update sets are for who asked alone, so the response lacks them.
+    /// The cookies that the update sets are only for the client that asked, so the response lacks
+    /// them.
     package let lacksCookies: Bool
 
     package enum Fate: Sendable {

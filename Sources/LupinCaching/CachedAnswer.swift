@@ -14,14 +14,14 @@ package struct CachedAnswer: Sendable {
     /// The number of bytes that follow the head of a response to GET.
     package let contentLength: UInt64
 
-    /// Adds the cookies that an update of the stored response sets for who asked.
+    /// Adds the cookies that an update of the stored response sets for the client that asked.
     package mutating func addCookies(of newer: FieldSection) {
         for line in newer.lines where line.known == .setCookie {
             head.fields.append(line, of: newer)
         }
     }
 
-    /// Moves the head out: whoever adds lines to a copy would copy all of them.
+    /// Moves the head out: adding lines to a copy would copy all of them.
     package mutating func takeHead() -> ResponseHead {
         var head = ResponseHead()
         swap(&head, &self.head)

@@ -10,8 +10,8 @@ package struct EntityTag: Sendable, Equatable {
 
     /// Parses `text` as a tag; nil when it isn't one.
     ///
-    /// Some servers omit the quotes. Such a text is no validator: it could not be distinguished
-    /// from a part of a list.
+    /// Some servers omit the quotes. A text without them is no validator: it could be a part of a
+    /// list.
     package init?(_ text: Span<UInt8>) {
         let trimmed = text.extracting(text.trimmedRange)
         guard EntityTag.length(in: trimmed, from: 0) == trimmed.count, !trimmed.isEmpty else {

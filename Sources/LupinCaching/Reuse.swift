@@ -13,7 +13,7 @@ package enum ReuseDecision: Sendable, Equatable {
     case validate(ValidationReason, age: Int64, ttl: Int64, mayServe: StaleUse)
     /// Only parts are held, and these are missing; empty when it is unknown what is missing.
     case incomplete(missing: [Range<UInt64>])
-    /// No stored response answers such a request.
+    /// No stored response answers the request.
     case bypass(BypassReason)
     /// The client accepts only a stored response, and this one doesn't fit: 504 (§5.2.1.7).
     case gatewayTimeout
@@ -73,9 +73,10 @@ extension StoredResponse {
         return decision.isServed ? decision : .gatewayTimeout
     }
 
-    /// Whether requests that say nothing about caching are answered without asking the origin, so
-    /// that those who come during the fetch may wait for it (§4: a cache can collapse requests
-    /// where it may use the response for them).
+    /// Whether requests that say nothing about caching are answered without asking the origin.
+    ///
+    /// Then requests that arrive during the fetch may wait for it (§4: a cache can collapse
+    /// requests where it may use the response for them).
     package func answersOthers(policy: CachePolicy, nowUs: Int64) -> Bool {
         decide(for: RequestDirectives(), policy, nowUs).isServed
     }

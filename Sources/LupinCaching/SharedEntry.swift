@@ -1,12 +1,12 @@
-// A stored response as a server that nobody trusts keeps it: signed, with its time and lifetime.
+// A stored response as an untrusted server keeps it: signed, with its time and lifetime.
 
 import LupinCore
 
 /// The value of a key in the shared store.
 ///
-/// Whoever can write to the server can neither make one up nor move one to another key: the
-/// signature covers the key. What they can do is keep an old one; `elapsedMs` says how old one may
-/// be at least.
+/// A client that can write to the server can neither forge an entry nor move one to another key:
+/// the signature covers the key. It can put an old entry back under its key, so the age is what the
+/// server's clock or `writtenAtUs` says, whichever is more.
 package struct SharedEntry: Sendable, Equatable {
     /// What the key holds.
     package enum Content: Sendable, Equatable {
@@ -18,7 +18,7 @@ package struct SharedEntry: Sendable, Equatable {
     }
 
     package var content: Content
-    /// When it was written, by the clock of who wrote it, in microseconds since 1970.
+    /// When it was written, by the clock of the writer, in microseconds since 1970.
     package var writtenAtUs: Int64
     /// How long the server was told to keep it, in milliseconds.
     package var lifetimeMs: Int64
@@ -29,7 +29,7 @@ package struct SharedEntry: Sendable, Equatable {
         self.lifetimeMs = lifetimeMs
     }
 
-    /// 32 bytes that only who has the team's key can make.
+    /// 32 bytes that can be made only with the team's key.
     package typealias Signature = [32 of UInt8]
     /// Signs a value under a key; nil where that can't be done.
     package typealias Signing = (_ key: [UInt8], _ signed: Span<UInt8>) -> Signature?

@@ -124,10 +124,11 @@ extension FieldSection {
 }
 
 extension CachePolicy {
-    /// Whether cookies that a response sets are stored with it, and so set for all who get it.
+    /// Whether cookies that a response sets are stored with it, and so set for every client that
+    /// gets it.
     ///
-    /// In a shared cache they are meant for one user, unless the very message that sets them says
-    /// `public`: a 304 often renews the session of who asked.
+    /// In a shared cache they are meant for one user, unless the message that sets them says
+    /// `public` itself: a 304 often renews the login of the client that asked.
     func keepsCookies(_ directives: ResponseDirectives) -> Bool {
         !isShared || (directives.flags.contains(.public) && !ignored.contains(.cookies))
     }

@@ -171,8 +171,8 @@ package enum BypassReason: String, Sendable, Hashable, CaseIterable {
     case requestNoStore = "request-no-store"
     /// If-Match and If-Unmodified-Since are left to the origin (RFC 9111 §4.3.2).
     case precondition
-    /// The client has logged in to its connection: what comes by that is its own, and only the
-    /// peer knows who it is.
+    /// The client has logged in to its connection, so responses on it are its own; only the peer
+    /// knows the user.
     case login
 
     init?(_ head: RequestHead, _ directives: RequestDirectives, hasContent: Bool) {

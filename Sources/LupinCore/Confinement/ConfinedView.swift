@@ -105,7 +105,7 @@ package struct ConfinedView: Sendable, Equatable {
         }
     }
 
-    /// Where the command writes what stays, without what lies in such a place.
+    /// The writable paths, without those that lie below another one.
     package var writablePlaces: [String] {
         places.filter { $0.mark == .writable && !isWritable(PlacePath.parent(of: $0.path)) }
             .map(\.path)

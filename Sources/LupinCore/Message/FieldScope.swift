@@ -1,10 +1,10 @@
 // How far each known field goes: which belong to a connection, a proxy or the framing.
 
-/// How far a field of a message goes, and so who may read, change and keep it.
+/// How far a field of a message goes, and so which party may read, change and keep it.
 package enum FieldScope: Sendable {
     /// To the other end of the connection (RFC 9110 §7.6.1).
     case connection
-    /// To the next recipient, who may frame the message otherwise; lupin writes it itself.
+    /// To the next recipient, which may frame the message otherwise; lupin writes it itself.
     case framing
     /// From and to a proxy on the way (RFC 9110 §11.7).
     case proxy
@@ -17,7 +17,9 @@ package enum FieldScope: Sendable {
 }
 
 extension FieldName {
-    /// How far the field goes, asked by whoever drops, keeps or protects fields.
+    /// How far the field goes.
+    ///
+    /// All code that drops, keeps or protects fields asks here.
     package var scope: FieldScope {
         switch self {
         case .connection, .http2Settings, .keepAlive, .proxyConnection, .te, .upgrade:
@@ -44,7 +46,7 @@ extension FieldName {
 }
 
 extension FieldScope {
-    /// Whether the field is for whoever is at the other end, and not for the way there.
+    /// Whether the field is for the other end, and not for the way there.
     package var isEndToEnd: Bool {
         switch self {
         case .connection, .framing, .proxy, .target: false

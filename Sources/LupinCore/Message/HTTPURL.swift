@@ -50,8 +50,8 @@ extension Host {
         return loopbackAddresses != nil
     }
 
-    /// The addresses of `localhost` and of every name below it, for which nobody is ever asked (RFC
-    /// 6761 §6.3); nil for anything else.
+    /// The addresses of `localhost` and of every name below it, which are never resolved (RFC 6761
+    /// §6.3); nil for anything else.
     package var loopbackAddresses: [IPAddress]? {
         guard address == nil, text == "localhost" || text.hasSuffix(".localhost") else {
             return nil

@@ -1,4 +1,4 @@
-// What a response may have against its specification and still be understood by everybody.
+// What a response may do against its specification and still have one meaning only.
 
 /// A flaw of an HTTP/1 response that curl, nginx and Squid read over, and so does lupin unless
 /// `upstream.strict` is set.

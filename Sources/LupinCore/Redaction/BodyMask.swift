@@ -10,7 +10,7 @@ package final class BodySecrets: Sendable {
         reach = redactor.reach
     }
 
-    // Here, since whoever calls a redactor in another object copies it first.
+    // A method here, since a call of a redactor in another object copies it first.
 
     /// The bytes without secrets; nil where there are none in them.
     package func cleaned(_ bytes: Span<UInt8>) -> [UInt8]? { redactor.cleaned(bytes) }
@@ -92,8 +92,8 @@ package struct BodyMask {
         if let mark { held.removeSubrange(mark...) }
     }
 
-    /// Appends what is certain now, for a reader who watches a body under way: for a stream of
-    /// events, the whole ones.
+    /// Appends what is final by now, for an inspector that watches the body: of a stream of events,
+    /// the whole ones.
     package mutating func flush(isEventStream: Bool, into output: inout [UInt8]) {
         if isGivenUp || held.isEmpty { return }
         var cut = held.count - reach

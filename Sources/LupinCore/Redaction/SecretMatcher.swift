@@ -24,8 +24,8 @@ package struct SecretMatcher: Sendable {
     package enum Cut: Sendable {
         /// Nothing less than all of it.
         case none
-        /// What lacks 8 bytes at most, and has 16 or more: too much to be guessed bit by bit by
-        /// somebody who writes texts and sees which of them are hits.
+        /// A part of a secret counts if it lacks 8 bytes at most, and has 16 or more. Fewer could
+        /// be guessed bit by bit by writing texts and looking which are masked.
         case nearlyWhole
         /// From four characters on.
         case any
@@ -48,7 +48,7 @@ package struct SecretMatcher: Sendable {
     }
 
     package private(set) var count = 0
-    /// How many bytes the longest form of a secret may have, unless somebody pads it.
+    /// The length of the longest form of a secret, without padding.
     package private(set) var reach = 0
     private var known: Set<[UInt8]> = []
     /// The secrets, and their forms before further encoding.

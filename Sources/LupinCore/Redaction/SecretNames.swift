@@ -61,9 +61,10 @@ package enum SecretNames {
     /// Whether a value under one of `codes` was made at random, as RFC 6749 §10.10 wants it of
     /// authorization codes.
     ///
-    /// Such a code changes often between digits, capitals and small letters, as no `404`,
-    /// `not_found`, `ERR_TLS_CERT` or `InvalidParameterValue` does: its parts have fewer than three
-    /// characters on average.
+    /// Such a value changes between digits, capitals and small letters often: its parts have fewer
+    /// than three characters on average.
+    ///
+    /// `404`, `not_found`, `ERR_TLS_CERT` and `InvalidParameterValue` do not.
     package static func isRandomCode(_ value: Span<UInt8>) -> Bool {
         var (digits, capitals, smalls, parts) = (0, 0, 0, 0)
         var hasUnderscore = false

@@ -1,4 +1,4 @@
-// What the rules file says about HTTP/2: who may speak it, and how much a peer may ask.
+// What the rules file says about HTTP/2: which side may speak it, and how much a peer may ask.
 
 /// `listen[].protocols`: what clients may speak to a listener; never empty.
 package struct ListenProtocols: OptionSet, Sendable, Hashable {

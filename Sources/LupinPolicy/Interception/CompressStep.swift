@@ -176,8 +176,8 @@ extension FieldSection {
 }
 
 extension Method {
-    /// Whether content in such a request has a meaning (RFC 9110 §9.3): servers may refuse it in
-    /// the others, even more so when it is encoded.
+    /// Whether content has a meaning in a request with this method (RFC 9110 §9.3): with other
+    /// methods servers may refuse it, even more so when it is encoded.
     fileprivate var givesContentMeaning: Bool {
         switch self {
         case .get, .head, .delete, .trace, .connect: false

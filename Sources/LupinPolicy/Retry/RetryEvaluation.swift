@@ -74,10 +74,9 @@ extension RetryPolicy: RequestRetrier {
         return isBroken ? "Try again." : nil
     }
 
-    /// What `safe.mayRepeat` says of a request, which no look into a set decides here.
+    /// What `safe.mayRepeat` says of a request, without a look into a set.
     ///
-    /// `safe` repairs nothing else that was sent, so of a body that nobody asks for again, this is
-    /// all there is to know.
+    /// `safe` repeats only these requests, so this decides whether a body has to be kept.
     package static func safeMayRepeat(_ method: Method) -> Bool { method.isIdempotent }
 
     /// Whether a response with that status may cause another attempt.

@@ -44,7 +44,7 @@ package enum Attached: Sendable, Hashable {
         case .parentIdentity: .anybody
         // The rules are evaluated again for each hop, with their own attachments.
         case .followedRedirect: .anybody
-        // The client's own; nobody else gets the connection.
+        // The client's own; no other client gets the connection.
         case .clientIdentity, .connectionLogin: .anybody
         }
     }
@@ -72,8 +72,8 @@ package enum Attached: Sendable, Hashable {
         }
     }
 
-    /// Whether a rules file that attaches it must be writable by nobody else: who changes a rule
-    /// would send it to a host of their own.
+    /// Whether a rules file that attaches it must be writable by its owner only: by changing a
+    /// rule, another user could send it to a host of their own.
     package var needsOwnFile: Bool {
         switch self {
         case .token, .secret, .cookies, .clientCertificate, .parentIdentity: true

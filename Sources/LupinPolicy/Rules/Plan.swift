@@ -34,7 +34,7 @@ package final class Plan: Sendable {
     package let isForOwner: Bool
     /// The pages of other sites that it is for.
     package let crossSite: CrossSite
-    /// The name of the last rule that attaches such a thing, or a client certificate.
+    /// The name of the last rule that attaches one of these, or a client certificate.
     package let owningRule: String?
     /// The sum of the `delay` steps, which every attempt waits; nil for none.
     package let delay: Duration?

@@ -63,7 +63,7 @@ extension Rule {
         case .intercept: intercept ? .demand : .none
         // The request would go out with a stand-in that the origin does not know.
         case .standIns: standIns.isEmpty ? .none : .demand
-        // It only says for whom the other keys attach something.
+        // It only says for which clients the other keys attach something.
         case .crossSite: .none
         }
     }

@@ -42,7 +42,7 @@ package struct RuleKeyRow: Sendable {
 
 /// What a key of a rule is.
 package enum RuleKeyValue: Sendable {
-    /// `true` or `false`; a rule without it has no say.
+    /// `true` or `false`; a rule without it decides nothing here.
     case flag(RuleFlag)
     /// What has a decoder and effects of its own, by exhaustive switches.
     case special(RuleKey.Special)
@@ -54,7 +54,8 @@ package struct RuleFlag: Sendable {
     package var need: ClearTextNeed
     /// What `true` requires of an exchange.
     package var demands: Demands
-    /// What `true` attaches, and with that who may have it, and with whom a cache shares it.
+    /// What `true` attaches: that decides which clients may have it, and which share a cached
+    /// response.
     package var attaches: [Attached]
     /// Whether it matters which requests it is said of, as with what attaches or refuses.
     package var judges: Bool

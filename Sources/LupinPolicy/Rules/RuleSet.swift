@@ -9,8 +9,9 @@ import LupinCore
 package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// The tokens that this run keeps from its command, since they have a stand-in or the command
-    /// is confined: responses to requests that may have such a credential are scrubbed, unless a
-    /// rule says otherwise.
+    /// is confined.
+    ///
+    /// Responses to requests with their credentials are scrubbed, unless a rule says otherwise.
     package var keptTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool

@@ -21,7 +21,7 @@ package struct AdminSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// `admin.http`: where, and who may.
+/// `admin.http`: the address, and the token of its clients.
 package struct AdminHTTPSettings: Sendable, Equatable {
     package var address: IPAddress
     package var port: UInt16
@@ -34,7 +34,7 @@ package struct AdminHTTPSettings: Sendable, Equatable {
         self.token = token
     }
 
-    /// The fewest characters of a token: who can try any number of them must not find it.
+    /// The fewest characters of a token, so that it can't be found by trying.
     package static let tokenLengthMin = 16
 }
 

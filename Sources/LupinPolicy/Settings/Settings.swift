@@ -81,7 +81,7 @@ package enum PathReadings: String, SettingWord { case strict, lenient }
 /// `access.ech`: what becomes of a tunnel whose TLS offers Encrypted ClientHello.
 package enum HiddenNames: String, SettingWord { case any, refuse }
 
-/// `access.credentials`: who may use rules that hold secrets.
+/// `access.credentials`: which clients may use rules that hold secrets.
 package enum CredentialAccess: Sendable, Hashable {
     /// The user that lupin runs as, and root.
     case owner

@@ -6,7 +6,7 @@ package import LupinCore
 package struct SharedStoreSettings: Sendable, Equatable {
     /// Where the server is; nil is `off`.
     package var server: SharedServer?
-    /// The key of all who share: it signs what is stored, and names it; a secret.
+    /// The team's key, a secret: it signs what is stored, and names it.
     package var key = ""
     /// The longest time that a response stays there.
     package var lifetimeMax = Duration.seconds(7 * 24 * 3600)
@@ -14,7 +14,7 @@ package struct SharedStoreSettings: Sendable, Equatable {
     package var objectBytesMax = 1 << 20
     /// How long a request waits for the server.
     package var timeout = Duration.milliseconds(50)
-    /// How long others leave a fetch to who announced it.
+    /// How long other machines leave a fetch to the one that announced it.
     package var lease = Duration.seconds(10)
     /// How long a request waits for another machine's fetch.
     package var collapseWait = Duration.seconds(2)

@@ -2,7 +2,7 @@
 
 package import LupinCore
 
-/// `listen.auth`: whom a listener asks for a name and a password.
+/// `listen.auth`: which clients a listener asks for a name and a password.
 package enum ClientAuthentication: Sendable, Hashable {
     case none
     /// An htpasswd file and the realm of the challenge.
@@ -56,6 +56,6 @@ package struct InterceptSettings: Sendable, Equatable {
 
     package init() {}
 
-    /// How long a refusal of our certificate counts at most; nil fails such a client.
+    /// How long a refusal of our certificate counts at most; with nil the client fails.
     package var tunnelsRejecting: Duration? { rejection == .tunnel ? rejectionTime : nil }
 }

@@ -53,8 +53,8 @@ package struct TraceShare: Hashable, Sendable {
 
     /// Whether a trace is kept.
     ///
-    /// As OpenTelemetry's TraceIdRatioBased does it: who knows the identifier and the share comes
-    /// to the same decision.
+    /// As OpenTelemetry's TraceIdRatioBased does it: identifier and share alone decide, so every
+    /// service decides alike.
     package func keeps(_ trace: TraceID) -> Bool {
         if millionths >= Self.whole { return true }
         let bound = (UInt64(1) << 63) / Self.whole * millionths

@@ -249,10 +249,10 @@ package struct CredentialState: Sendable, Concealed {
 
     /// Microseconds until a request without a credential may start the next refresh.
     ///
-    /// As in Alamofire the next request tries anew, since a failure that passes must cost nobody
-    /// but those who waited for it. There are ten seconds where a user must change something
-    /// first: servers lock a client that they have to refuse again and again. Or there is the wait
-    /// that the server requests, if that is longer.
+    /// As in Alamofire the next request tries again, so that a passing failure costs only the
+    /// requests that waited. Where a user must change something first, the pause is ten seconds:
+    /// servers lock a client that they have to refuse again and again. If the server asks for a
+    /// longer pause, that one holds.
     package static func backOff(after failure: TokenFailure) -> UInt64 {
         let own: UInt64 = failure.isPermanent ? 10 : 0
         let wanted = min(failure.retryAfterSeconds ?? 0, backOffSecondsMax)

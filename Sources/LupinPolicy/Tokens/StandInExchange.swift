@@ -260,8 +260,8 @@ extension FieldSection {
 }
 
 extension FieldSection.Line {
-    /// Whether it is for the origin: not for the connection, not for a parent proxy, and not what
-    /// says who the origin is.
+    /// Whether the field is for the origin: not for the connection or a parent proxy, and not one
+    /// that names the origin.
     fileprivate var isForOrigin: Bool {
         !isHopByHop && known != .proxyAuthorization && known != .host
     }

@@ -1,8 +1,8 @@
 // Finds the rules whose requests a step sends where their token does not go.
 
+/// Requests that would be refused, since a step sends them to a host that does not get their token.
 import LupinCore
 
-/// Requests that would be refused, since a step sends them to who does not get their token.
 package struct TokenMove: Sendable, Equatable {
     package enum Reason: Sendable, Equatable {
         case host, clearText
@@ -11,7 +11,7 @@ package struct TokenMove: Sendable, Equatable {
     package var token: String
     /// The rule that names the token.
     package var rule: Int
-    /// The rule with the last step that changes the place; it may be the same.
+    /// The rule with the last step that changes the target; it may be the same.
     package var mover: Int
     /// Whether these are all requests of `rule`.
     package var isAll: Bool

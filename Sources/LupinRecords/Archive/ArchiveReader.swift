@@ -1,4 +1,4 @@
-// Reads an HTTP Archive entry by entry, whoever wrote it.
+// Reads an HTTP Archive of any program, entry by entry.
 
 import LupinCore
 

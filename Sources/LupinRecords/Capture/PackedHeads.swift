@@ -10,8 +10,9 @@ package import LupinCore
 /// lines. A text is its length and its bytes; the length of a name is one more, so that 0 ends the
 /// lines.
 ///
-/// Most heads go on as they came, but for lines of the connection: such a one is the number of its
-/// side plus five, then the numbers of the lines that it lacks of the head before, from 1, and 0.
+/// Most heads go on as they came, without the fields of the connection. Then the head is stored as
+/// a difference: the number of its side plus five, then the numbers, from 1, of the lines of the
+/// head before it that it lacks, then 0.
 package struct PackedHeads: Sendable {
     /// As the client sent it.
     package var request: RequestHead?

@@ -42,7 +42,9 @@ package struct Tape: Sendable {
     package let entries: [Entry]
     private let parts: ComparedParts
 
-    /// Content of bodies on a tape: one that is longer is not recorded, nor is its like looked for.
+    /// The longest body on a tape.
+    ///
+    /// A longer one is not recorded, and a request with one matches no entry.
     package static let bodyBytesMax = 32 << 20
 
     /// Reads a tape from an HTTP Archive.

@@ -215,7 +215,7 @@ struct TapePattern: Sendable {
             add("body", recorded, here)
             lines[lines.count - 1] += ", from byte \(place) on"
         }
-        // Names are decoded, and whoever wrote the tape chose them.
+        // Names are decoded, and may be any text: the author of the tape chose them.
         return lines.map(LogText.plain)
     }
 
