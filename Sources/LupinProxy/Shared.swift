@@ -246,7 +246,7 @@ final class Snapshot: Sendable {
     let logLevel: LogSettings.Level
     /// Whether a rule or the log uses the client's program.
     let needsProgram: Bool
-    /// An origin under TLS is refused unless a rule sets whom to trust.
+    /// An origin under TLS is refused unless a rule sets which CA to trust.
     let demandsTrustRule: Bool
     /// Whether names inside tunnels are judged.
     let judgesNames: Bool

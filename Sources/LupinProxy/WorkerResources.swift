@@ -132,8 +132,8 @@ final class WorkerResources: UpstreamWorker {
 
     /// Microseconds of the loop's clock, as of this batch of events.
     ///
-    /// Not inlined, like others that only ask a member of this object: who reaches through it to
-    /// the member counts a reference, and an exchange does so many times.
+    /// Not inlined, like others that only ask a member of this object: an inlined one would retain
+    /// the member, many times an exchange.
     @inline(never) var now: UInt64 { loop.now }
 
     /// The deadline that lies `microseconds` ahead; `.max` is never.

@@ -26,7 +26,7 @@ enum AdminGuard {
         }
     }
 
-    /// Whether anybody who can reach the listener may make this request.
+    /// Whether every client that can reach the listener may make this request.
     func isOpen(_ request: RequestHead) -> Bool {
         guard case .inspector = self else { return false }
         let path = String(request.pathText.prefix { $0 != "?" })
@@ -75,7 +75,7 @@ enum AdminGuard {
 
     /// Whether a browser's window is led to this path, by whatever page or file.
     ///
-    /// Nobody but the person sees the response, and it is the same for everybody.
+    /// The other site can't read the response, and it is the same for all.
     private static func isNavigation(to path: String, _ request: RequestHead) -> Bool {
         request.method == .get && request.pathText == path
             && request.fields.value(of: "Sec-Fetch-Mode") == "navigate"

@@ -21,9 +21,9 @@ struct AdminRequest: Sendable {
         case socket
         /// The browser that has the inspector's page.
         case page
-        /// Whoever has the token of `admin.http`, such as a program that watches.
+        /// A client with the token of `admin.http`, such as a monitoring program.
         case http
-        /// Whoever reaches the listener of `telemetry.prometheus`.
+        /// Any client of the listener of `telemetry.prometheus`.
         case metrics
 
         /// Whether it is the owner's own.
@@ -58,8 +58,8 @@ struct AdminRequest: Sendable {
         return number
     }
 
-    /// Demands that it came from whom a route is for.
-    /// - Throws: The refusal of anybody else.
+    /// Demands that the request comes from the audience of a route.
+    /// - Throws: The refusal of other clients.
     func demand(_ audience: AdminRoute.Audience) throws(AdminAnswer) {
         switch (audience, entry) {
         case (_, .socket), (.owner, .page), (.watcher, .page), (.watcher, .http): return

@@ -1,9 +1,9 @@
-// Every route of the admin interface: its path, its methods, and for whom it is.
+// Every route of the admin interface: its path, its methods, and its audience.
 import LupinCore
 
 /// What can be asked of the admin interface below `/v1/`.
 ///
-/// A route that does not say for whom it is does not compile.
+/// A route without an audience does not compile.
 enum AdminRoute: CaseIterable, Sendable {
     case status, metrics, reload
     case rulesText, listRules, previewRule, appendRule
@@ -19,7 +19,7 @@ enum AdminRoute: CaseIterable, Sendable {
 
     /// Who may use a route.
     enum Audience: Sendable {
-        /// Also who has the token of `admin.http`: a program that watches, and does nothing else.
+        /// Also clients with the token of `admin.http`: programs that only watch.
         case watcher
         /// The user of this lupin, by the socket or the inspector's page.
         case owner
@@ -27,7 +27,7 @@ enum AdminRoute: CaseIterable, Sendable {
         case socket
     }
 
-    /// For whom it is.
+    /// The clients that may use the route.
     ///
     /// A watcher sees what the log says. The text of the rules, bodies and notes are the owner's,
     /// and so is whatever changes something.

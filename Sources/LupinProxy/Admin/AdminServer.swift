@@ -244,7 +244,7 @@ final class AdminServer {
         _ slot: ParkingSlot
     ) async {
         while count(crowd) >= Self.connectionsMax, !isClosed {
-            // Nobody is cut for nobody.
+            // No connection is closed in vain.
             guard listener.hasWaiting else {
                 _ = await slot.park(for: .ready | .cut)
                 continue

@@ -53,7 +53,7 @@ struct CacheDesk {
 
     /// Whether responses under a key match the query; an empty query matches all.
     ///
-    /// Lists show URLs with redacted secrets, and such a URL may be used in a query.
+    /// Lists show URLs with redacted secrets, and a query may use these URLs.
     private func isMeant(_ wish: StoredResponseQuery) -> @Sendable (CacheKey) -> Bool {
         let isShown = wish.text.contains("REDACTED.")
         if let url = wish.url {

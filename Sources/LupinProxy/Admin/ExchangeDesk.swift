@@ -124,7 +124,7 @@ struct ExchangeDesk {
             }
             answer.body.append(0x0A)
         }
-        // For who goes on from there.
+        // The client passes this as `after` to continue from there.
         if let last = last ?? after { answer.fields = [("Lupin-Last", last.text)] }
         return answer
     }

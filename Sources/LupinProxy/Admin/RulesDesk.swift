@@ -63,7 +63,7 @@ struct RulesDesk {
             throw AdminAnswer(409, sentence: "the file has changed since the preview")
         }
         guard draft.reading.errors.isEmpty else { throw refusal(draft.reading.errors) }
-        // The link of somebody who keeps the file elsewhere stays a link.
+        // A symbolic link to a file elsewhere stays a link.
         let path = PublicFile.target(of: draft.path) ?? draft.path
         do throws(SystemError) {
             try WholeFile.rewrite(path, with: Array(draft.insertion.text.utf8))

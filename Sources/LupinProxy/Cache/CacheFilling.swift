@@ -57,8 +57,8 @@ extension Exchange {
         try await deliver(obtained, use, storing)
     }
 
-    /// Lets those who wait for this fetch read along, or lets them go where the response is of no
-    /// use to them.
+    /// Lets the requests that wait for this fetch read along, or releases them where they can't use
+    /// the response.
     private func invite(_ storing: Storing, _ use: CacheUse) {
         guard let flight = use.flight else { return }
         let facts = storing.announced ?? storing.facts(use, HeldContent(complete: 0))

@@ -115,7 +115,8 @@ extension Exchange {
         }
     }
 
-    /// Drops an error that came in the background: nobody gets it, and what is stored is better.
+    /// Drops an error of a background request: no client gets it, and the stored response is
+    /// better.
     /// - Returns: Whether it was one.
     private func keepStored(
         _ use: CacheUse,
@@ -136,7 +137,7 @@ extension Exchange {
     ) async throws(LupinError) {
         use.completion = nil
         use.status.detail = NoStoreReason.challenge.token
-        // Those who wait ask for themselves; the next one may have the password.
+        // The requests that wait go to the origin themselves; the next one may have the password.
         land(use, .released)
         try await deliverPast(use, obtained)
     }

@@ -90,7 +90,8 @@ extension Exchange {
             var isThere = isFound && isServable(use)
             if !isThere, use.flight != nil { isThere = try await awaitOthers(use, client) }
             if isThere { land(use, .landed) }
-            // Also what only helps to ask the origin: then whoever waits goes on waiting.
+            // Also a response that only serves for validation: then the requests that wait go on
+            // waiting.
             if isThere || isFound { isServed = try await answerFromStore(use, to: target) }
         } catch {
             land(use, .released)

@@ -34,7 +34,7 @@ extension Exchange {
         {
             held = combined
         } else if use.asked.ifRange != nil {
-            // Such a 206 omits fields that only this client knows (RFC 9110 §15.3.7).
+            // This 206 omits fields that only this client knows (RFC 9110 §15.3.7).
             return .partial
         }
         return held.heldBytes > partBytesMax ? .tooLarge : nil

@@ -125,7 +125,7 @@ final class CacheUse {
     }
 }
 
-/// What the cache asks of a request. Here, since whoever asks for its head gets a copy.
+/// What the cache asks of a request. Here, since a getter of its head returns a copy.
 extension AdaptedRequest {
     func key(partition: String) -> CacheKey {
         CacheKey(request.head, to: request.origin, partition: partition)

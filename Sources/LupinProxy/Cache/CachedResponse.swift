@@ -47,7 +47,7 @@ final class CachedResponse: Sendable {
     /// When it was received, in microseconds since 1970.
     var responseTimeUs: Int64 { facts.freshness.responseTimeUs }
 
-    // Here, and not asked of `facts` by those who hold the response: that would copy them.
+    // Here, since callers that asked `facts` would copy them.
 
     /// Whether its facts were computed by the policy.
     func isSeen(by planned: PlannedCache) -> Bool {

@@ -189,8 +189,8 @@ final class ResponseStore: Sendable {
 
     /// Drops the responses that a request for a URL may find, in all partitions (RFC 9111 §4.4).
     ///
-    /// Drops those found by No-Vary-Search too, which the draft leaves open. What fetches under way
-    /// bring is delivered and not stored, and nobody joins them any more.
+    /// Drops those found by No-Vary-Search too, which the draft leaves open. Responses of fetches
+    /// under way are delivered and not stored, and no request joins these fetches any more.
     func invalidate(_ url: Substring, nowUs: Int64) {
         let url = String(url)
         _ = purge([url], nowUs: nowUs)

@@ -292,7 +292,7 @@ final class Control {
             if adoptedHolds != holds.hosts { next = min(next, loop.deadline(in: Self.retryTime)) }
             let woken = await holding.park(for: .answered | .cut, until: next)
             let hasExpired = holds.expire(now: loop.now)
-            // Whoever began or renewed a hold adopts it; a failure is tried again later.
+            // A hold takes effect when it is begun or renewed; a failure is tried again later.
             let isDue = woken == .timedOut && adoptedHolds != holds.hosts
             if hasExpired || isDue { try? await adoptCaptured() }
         }

@@ -7,7 +7,7 @@ import LupinWire
 
 /// What a client sends through a tunnel.
 ///
-/// The server's bytes pass meanwhile, so a server that speaks first waits for nobody. A client that
+/// The server's bytes pass meanwhile, so a server that speaks first need not wait. A client that
 /// speaks late is read all the same.
 final class ClientHelloSniffer: BodySource {
     /// The decision about the first bytes.

@@ -187,7 +187,7 @@ extension DownstreamConnection {
         if enclosure?.tls != nil { resources.noteAcceptance(of: interception) }
     }
 
-    /// Whoever connects past the proxy is reported by name.
+    /// A program that connects past the proxy is reported by name.
     private func needsLookUp(_ snapshot: Snapshot) -> Bool {
         !isClientLookedUp && (snapshot.needsProgram || policy.isForRedirected)
     }

@@ -20,7 +20,7 @@ struct Client: Sendable {
     var isLocal: Bool
     /// The authenticated user, if the listener requires a password; may change with every request.
     var user: String?
-    /// The user who created the socket, once looked up.
+    /// The user that created the socket, once looked up.
     var number: UInt32?
     /// It knew of no proxy: the kernel led its connection here.
     var isRedirected = false

@@ -11,7 +11,7 @@ final class DownstreamStream: Downstream {
     private let method: Method
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private(set) var isCommitted = false
-    /// The client sends a body whose end it knows, and asks nobody before.
+    /// The client sends a body of known length, without Expect.
     private let sendsInAnyCase: Bool
     /// The response's end waits for the rest of the request.
     private var holdsEnd = false

@@ -20,7 +20,7 @@ final class InspectorClient: AbsentClient {
 }
 
 extension Client {
-    /// The person who runs lupin, by way of the inspector.
+    /// The user that runs lupin, by way of the inspector.
     static var inspector: Client {
         var client = Client.ourselves
         client.program = "lupin inspect"

@@ -199,8 +199,8 @@ extension Exchange {
 
     /// Whether the client closed its socket after the end of either direction.
     ///
-    /// Its kernel then answers unread bytes with RST, usually the origin's close_notify: such a
-    /// tunnel ended regularly.
+    /// Its kernel then answers unread bytes with RST, usually the origin's close_notify: that is a
+    /// regular end.
     private func hasClientClosed(_ up: BodyRelay, _ down: BodyRelay) -> Bool {
         guard let failure = up.failure ?? down.failure, failure == .clientGone else {
             return false

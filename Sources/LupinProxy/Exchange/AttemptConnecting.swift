@@ -122,7 +122,8 @@ extension Attempt {
             ? ["http/1.1"] : nil
     }
 
-    /// Whether the request logs in to its connection: an HTTP/2 connection is everybody's.
+    /// Whether the request logs in to its connection, so that it needs one of its own: clients
+    /// share those of HTTP/2.
     private var logsIn: Bool { adapted.logsInToConnection }
 
     /// A stream of a shared connection; nil when there is none and none is being made.

@@ -72,7 +72,7 @@ extension Exchange {
     ///
     /// After a longer body the connection is closed.
     private static let discardBytesMax: UInt64 = 64 << 10
-    /// The time limit for such a body.
+    /// The time limit for the body of a request that is challenged.
     private static let discardTime = Duration.seconds(1)
 
     private func discardBody() async {

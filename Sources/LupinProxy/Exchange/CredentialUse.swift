@@ -70,7 +70,7 @@ extension Exchange {
         return knownUser.map { !snapshot.credentialUsers.admits($0) } ?? true
     }
 
-    /// Why nobody may use the plan's credentials for the request; nil if its user decides.
+    /// Why no user may use the plan's credentials for the request; nil if it depends on the user.
     private func refusalForEverybody(at origin: Origin) -> String? {
         if let page = refusedPage(at: origin) {
             return Plan.refusal(of: page, by: plan, at: origin)

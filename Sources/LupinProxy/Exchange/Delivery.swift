@@ -23,8 +23,8 @@ extension Exchange {
         await finishUpload()
     }
 
-    /// Brings the rest of the request to an origin that reads it after its response, and cancels an
-    /// upload that nobody wants.
+    /// Sends the rest of the request to an origin that reads it after its response, and cancels an
+    /// upload that it doesn't read.
     func finishUpload() async {
         if uploadGoesOn { bringsUpload = true }
         while uploadGoesOn, let upload {
@@ -44,7 +44,7 @@ extension Exchange {
     /// Notes what is wrong with a response that goes to the client nevertheless.
     func noteFlaws(of response: ParsedResponse) {
         record.flaws = response.flaws
-        // HTTP/2 can't carry such a name (RFC 9113 §8.2.1).
+        // HTTP/2 can't carry this name (RFC 9113 §8.2.1).
         guard response.flaws.contains(.name), request.version == .http2 else { return }
         HopByHop.markOddNames(&response.head.fields)
     }

@@ -28,7 +28,7 @@ protocol Downstream: ConnectionKeeper {
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
     /// Whether every byte of the request has been read.
     var isRequestComplete: Bool { get }
-    /// Discards the rest of the request, which nobody reads, where the response waits for it.
+    /// Discards the rest of a request that isn't forwarded, where the response waits for it.
     func letRestPass()
     /// Whether another request may follow on the connection.
     var mayPersist: Bool { get }

@@ -201,7 +201,8 @@ final class Exchange: IndexedMember {
             case .failure(let error): throw error
             }
         } catch {
-            // The log says what was refused; nothing of those who have not said who they are.
+            // The log names the target of a refused request, but not of a client that has yet to
+            // authenticate.
             if record.origin == nil, error.status != 407 { record.origin = requestedOrigin }
             await fail(error)
         }
@@ -370,7 +371,7 @@ final class Exchange: IndexedMember {
         return race == .over ? leaving : leaving | .outrun
     }
 
-    /// Whether the client has left, and nobody else waits for the response.
+    /// Whether the client has left, and no other request waits for the response.
     var hasClientLeft: Bool {
         downstream.isClientGone && caching?.flight?.hasFollowers != true
     }

@@ -8,7 +8,7 @@ import LupinWire
 extension Exchange {
     /// How many bytes of a held-back response are kept in memory.
     static let heldBytesMax = 64 << 10
-    /// How long reading such a body may take; what came by then is kept.
+    /// How long reading a held body may take; what has come by then is kept.
     static let heldTimeMax = Duration.seconds(2)
     /// How long a discarded body is read, so that its connection can be reused.
     private static let discardTimeMax = Duration.milliseconds(100)

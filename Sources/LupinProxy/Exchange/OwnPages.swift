@@ -10,7 +10,7 @@ package enum OwnPages {
         address (`lupin env` prints the lines) and ask for the site you want.
         """
 
-    /// The request field by which `lupin exec` probes for a lupin; such a request leaves no record.
+    /// The request field by which `lupin exec` probes for a lupin; the probe leaves no record.
     package static let probe = "Lupin-Probe"
 
     /// The facts on the pages; none is secret.

@@ -40,7 +40,7 @@ extension Exchange: TurnWork {
         }
     }
 
-    /// Hands the record to all who want it: the log above all.
+    /// Hands the record to the log and the other receivers.
     private func writeRecord() {
         // Moved out: it is handed over without copying its parts.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
@@ -118,7 +118,7 @@ extension Exchange: TurnWork {
             if let clientRequest {
                 record.request = clientRequest
             } else {
-                // Moved: nobody needs it any more but for the memory of its fields.
+                // Moved: nothing but the memory of its fields is needed any more.
                 var head = RequestHead()
                 swap(&head, &request)
                 record.request = consume head

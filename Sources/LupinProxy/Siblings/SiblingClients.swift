@@ -69,8 +69,9 @@ extension Exchange {
 
     /// The same where a lupin of another user may have made the connection.
     ///
-    /// Who listens for such questions as that user is asked. Only root is believed that its client
-    /// is another user; with anybody else that one is unknown, as he is without an answer.
+    /// The lupin that listens for queries as that user is asked. Only root is believed that its
+    /// client is another user; from any other user such an answer makes the client unknown, as no
+    /// answer does.
     private func userBehindLupins(of user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard let ends = downstream.ends else { return user }
         let (processes, network) = (resources.shared.processes, resources.shared.networkNames)
@@ -83,7 +84,7 @@ extension Exchange {
             case .other: continue
             case .user(let number):
                 client.isThroughSibling = true
-                // Anybody may listen as himself and tell of a client who may do more.
+                // Any user may listen under their own name and claim a client with more rights.
                 return number == user || user == 0 ? number : nil
             case .unknown, nil:
                 client.isThroughSibling = true

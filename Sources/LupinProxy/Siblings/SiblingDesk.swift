@@ -6,8 +6,8 @@ import LupinUpstream
 
 /// Listens on this process's socket in the sibling folder; confined to the control loop.
 ///
-/// For the kernel, a client that comes through a tunnel of this lupin is the user who runs it:
-/// without an answer from here every client of this lupin would have that user's credentials at the
+/// For the kernel, a client that comes through a tunnel of this lupin is the user that runs it.
+/// Without an answer from here every client of this lupin would have that user's credentials at the
 /// other one.
 final class SiblingDesk {
     private let shared: Shared
@@ -18,7 +18,9 @@ final class SiblingDesk {
     private var listener: (LocalListener, ParkingSlot)?
     /// For lupins of other users.
     private var publicListener: (LocalListener, ParkingSlot)?
-    /// The questions under way, of lupins of this user, and of anybody: these keep none of those.
+    /// The queries under way, of lupins of this user and of other users.
+    ///
+    /// Both have a limit, so that others can't block the user's own.
     private var underWay = (own: 0, others: 0)
     private var isClosed = false
     /// The slots of tasks that wait until a question is answered.

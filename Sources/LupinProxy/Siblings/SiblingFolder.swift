@@ -14,8 +14,8 @@ package enum SiblingFolder {
         folders(of: ProcessOwner.userNumber, home: ProcessOwner.accountHome)
     }
 
-    /// The same of who this user is outside a user namespace, as `unshare -r` makes one; empty
-    /// where that is the same, or where the outer user has no home here, as in a container.
+    /// The same for the user outside a user namespace, as `unshare -r` makes one; empty where that
+    /// is the same user, or one without a home here, as in a container.
     package static var ofOuterUser: [String] {
         guard let user = ProcessOwner.outerUserNumber else { return [] }
         return folders(of: user, home: ProcessOwner.outerHome)

@@ -18,7 +18,7 @@ final class TelemetryPlan: Sendable {
 
     /// The trace that an exchange joins or begins; nil where it is not traced.
     ///
-    /// A request whose own trace nobody records passes untouched.
+    /// A request with a trace that is not recorded passes untouched.
     func context(
         of exchange: ExchangeID,
         joining own: TraceContext?,

@@ -200,7 +200,7 @@ final class OAuth2Grant {
             guard OAuth2Exchange.isTransient(answer.status) else { return nil }
             let wanted = answer.retryAfter
             least = wanted.flatMap { RetryAfterField.delay($0, now: resources.wallNow) } ?? .zero
-            // Else all who wait are told when, and nobody asks before.
+            // Else all that wait get the time, and no request is made before it.
             guard least <= Self.pauseMax else { return nil }
         case .failure(let error): guard error.isBeforeRequest else { return nil }
         }

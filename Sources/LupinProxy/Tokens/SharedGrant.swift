@@ -13,7 +13,8 @@ struct SharedGrant {
     private let state: [UInt8]
     private let lease: [UInt8]
 
-    /// How long others leave a refresh to who announced it, in ms; it covers a slow token server.
+    /// How long other machines leave a refresh to the one that announced it, in ms; it covers a
+    /// slow token server.
     private static let leaseTime: RedisArgument = "60000"
     /// How long a state is kept, in ms: longer than usual refresh tokens live unused.
     private static let lifetimeMs: Int64 = 90 * 24 * 3_600_000
@@ -113,7 +114,7 @@ struct SharedGrant {
     private func ask(_ commands: RedisCommands) async -> [RedisReply]? {
         guard let question = client.ask(commands, about: state, slot: slot) else { return nil }
         var isCut = false
-        // Whoever waits next must see it, too.
+        // The next one that waits must see it, too.
         defer { if isCut { slot.wake(.cut) } }
         return await client.replies(to: question) { until in
             let woken = await slot.park(for: .answered | .cut, until: until)

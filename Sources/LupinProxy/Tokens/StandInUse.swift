@@ -63,8 +63,8 @@ extension AuthenticationInterceptor {
 }
 
 extension Exchange {
-    /// Puts stand-ins back into a Location that repeats their credentials: whoever follows it,
-    /// the client or lupin, asks the next host with the stand-in.
+    /// Puts stand-ins back into a Location that repeats their credentials: the client or lupin,
+    /// whichever follows it, sends the next host the stand-in.
     func restoreStandIns(in response: ParsedResponse) {
         guard let exchanged = authentication?.exchanged, !exchanged.secrets.isEmpty else { return }
         for (standIn, secret) in exchanged.secrets {

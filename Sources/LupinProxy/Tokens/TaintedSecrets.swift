@@ -108,7 +108,8 @@ extension TaintedSecrets.State {
 }
 
 extension TaintedSecrets.Redaction {
-    /// Whether what it lacks is still known, and it knows few that are not.
+    /// Whether the secrets that this redaction lacks are still in `texts`, and only a few of those
+    /// that it has are obsolete.
     fileprivate func canGoOn(to number: Int, _ texts: [String], _ now: Int) -> Bool {
         let lacking = now - generation
         return snapshot == number && lacking <= texts.count

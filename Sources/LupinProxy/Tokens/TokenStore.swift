@@ -8,7 +8,8 @@ import Synchronization
 
 /// The state of the rules file's tokens, for all workers.
 ///
-/// It decides nothing itself: `CredentialState` decides who uses, waits and refreshes.
+/// It decides nothing itself: `CredentialState` decides which request uses the credential, waits or
+/// refreshes.
 final class TokenStore: Sendable {
     /// Wakes a waiting exchange, from any thread.
     typealias Wake = @Sendable () -> Void
