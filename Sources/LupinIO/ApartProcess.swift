@@ -2,8 +2,9 @@
 import CLinux
 import Glibc
 
-/// How lupin runs a token command beside a confined one: with the places covered to which that may
-/// write, so that no script, library or setting in them is ever taken, whoever names it.
+/// How lupin runs a token command beside a confined one: it covers the paths that the confined
+/// command may write, so that no script, library or setting in them is ever used, whatever names
+/// it.
 package enum ApartProcess {
     /// The command of lupin that does it; not for people.
     package static let commandName = "apart"

@@ -131,8 +131,8 @@ package struct FileStatus: Equatable, Sendable {
         unsafe access(path, X_OK) == 0
     }
 
-    /// Whether nobody but this user and root has made it, may change it, or has another name for
-    /// it; devices are the system's affair.
+    /// Whether only this user and root can have made it, may change it, and have a name for it;
+    /// devices are the system's affair.
     fileprivate let isOwn: Bool
 
     private init(_ status: stat) {

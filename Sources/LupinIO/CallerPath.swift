@@ -61,8 +61,8 @@ struct CallerPath {
 
     // MARK: The links of /proc
 
-    /// The same path without the links of /proc by which a process names what is its own: the
-    /// kernel leads who follows them to himself, or does not follow them for others.
+    /// The same path without the links of /proc by which a process names its own files: for another
+    /// process the kernel follows them to that process's files, or not at all.
     ///
     /// - Returns: nil if it has none.
     private func followingOwn(_ path: String, in root: borrowing Descriptor) -> String? {

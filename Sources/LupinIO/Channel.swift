@@ -263,7 +263,7 @@ package final class Channel {
         putStaged(consume bytes)
     }
 
-    /// Moves the staged bytes out, for who appends a head; `putStaged` moves them back.
+    /// Moves the staged bytes out, for a caller that appends a head; `putStaged` moves them back.
     ///
     /// The closure of `stage` would hold copies of the head and of its options.
     package func takeStaged() -> [UInt8] {

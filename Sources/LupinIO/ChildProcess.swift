@@ -128,8 +128,8 @@ package final class ChildProcess {
         let wantsTerminal = signal == SIGTTIN || signal == SIGTTOU
         if !wantsTerminal || terminal?.isOurs != true {
             takeBack()
-            // The others of a pipeline, too; those who merely started this process go on. The
-            // kernel discards it where no shell could let the process go on.
+            // The others of a pipeline stop, too; processes that merely started this one go on. The
+            // kernel discards the signal where no shell could continue the process.
             _ = kill(getpgrp() == getpid() ? 0 : getpid(), SIGTSTP)
         }
         lend()

@@ -59,7 +59,8 @@ struct ConfinedInputs {
         }
     }
 
-    /// Moves the positions outside to where the command has got, so that who reads on begins there.
+    /// Moves the positions outside to where the command has got, so that the next reader continues
+    /// there.
     func tellPositions() {
         for input in inputs {
             let position = lseek(input.number, 0, SEEK_CUR)

@@ -46,7 +46,7 @@ extension Confinement {
             inputs.tellPositions()
             return code
         }
-        // Without its outer half nobody would take the command's end.
+        // Without its outer half no process would wait for the command's end.
         _ = confine_end_with_parent()
         guard life.goesOnOutside() else { exit(126) }
         do throws(ConfinementProblem) {
@@ -77,7 +77,7 @@ extension Confinement {
             number,
             sender,
             value in
-            // Only who is outside has no number here.
+            // Only processes outside have no number here.
             guard sender == 0 else { return }
             let group = getpgid(command)
             if number == SIGCONT, value == 1 { terminal?.bringToFront(group) }

@@ -16,7 +16,7 @@ package struct ConfinementProblem: Error, Sendable, Equatable {
 
 /// What is done between the start of a process and that of the command in it.
 ///
-/// The process must have one thread only. Nobody inside can undo anything here: mounts that
+/// The process must have one thread only. No process inside can undo anything here: mounts that
 /// come from another user namespace are locked together (mount_namespaces(7)), and the command has
 /// no capability.
 package enum Confinement {
@@ -33,8 +33,8 @@ package enum Confinement {
     /// Enters new namespaces, with the loopback interface as the only one, and opens the listener
     /// for the proxy there.
     ///
-    /// Where the kernel has nf_tables for everybody, all other connections are led to lupin, too;
-    /// elsewhere, or unless `isRedirecting`, they fail at once.
+    /// Where the kernel lets every user use nf_tables, all other connections are redirected to
+    /// lupin, too; elsewhere, or unless `isRedirecting`, they fail at once.
     package static func enter(
         isRedirecting: Bool
     ) throws(ConfinementProblem) -> ConfinedSockets {
@@ -54,7 +54,7 @@ package enum Confinement {
 
     /// Enters new namespaces, among them one of users, as the same user.
     static func enter(_ namespaces: UInt32) throws(ConfinementProblem) {
-        // Asked before: they are nobody's in a new user namespace.
+        // Asked before: in a new user namespace they belong to no known user.
         let (user, group) = (geteuid(), getegid())
         try attempt("new namespaces") { () throws(SystemError) in
             try SystemCall.check { confine_unshare(Int32(bitPattern: namespaces)) }

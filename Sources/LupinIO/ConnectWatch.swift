@@ -11,9 +11,8 @@ import Synchronization
 /// changed meanwhile by another thread of the command, so a call never goes on by itself: its
 /// address is read once, judged, and connected to from here, by a descriptor for the same socket.
 ///
-/// A network namespace keeps all in but unix sockets with a path. Such a one is reached if it was
-/// bound in the command's own network, or was given to the command. One without connections is not
-/// made at all.
+/// A network namespace keeps all in but unix sockets with a path. A socket with a path is reached
+/// if it was bound in the command's own network, or was given to the command.
 package final class ConnectWatch: Sendable {
     /// A file, whatever its name.
     package struct FileIdentity: Hashable, Sendable {
@@ -63,8 +62,8 @@ package final class ConnectWatch: Sendable {
     /// How long a connection is looked at each time, in microseconds: usual ones are soon there.
     private static let youth: UInt64 = 1_000_000
 
-    /// How many calls that wait are looked at, at a time, for signals and ends: that takes longer
-    /// than to try who is first.
+    /// How many waiting calls are checked at a time for signals and ends: that takes longer than to
+    /// try the first of a line.
     private static let looksMax = 8
 
     private let descriptor: Descriptor
@@ -230,7 +229,8 @@ package final class ConnectWatch: Sendable {
             let file = try place.open(path)
             guard let identity = FileIdentity(file) else { throw SystemError(code: ECONNREFUSED) }
             guard given.contains(identity) || sockets.contain(file, of: call.process) else {
-                // A socket whose program has ended is nobody's: programs remove such ones.
+                // A socket whose program has ended belongs to no program: programs remove such
+                // sockets.
                 let isServed = outside?.contain(file, of: call.process) ?? false
                 guard isServed else { throw SystemError(code: ECONNREFUSED) }
                 note(.outside(path), program(of: call.process))
@@ -259,7 +259,7 @@ package final class ConnectWatch: Sendable {
 
     // MARK: Calls that wait
 
-    /// Has a call wait, without a thread.
+    /// Lets a call wait, without a thread.
     private func keep(_ call: ConnectCall, in line: ConnectCall.Line) throws(SystemError) {
         let raw = try SystemCall.check { confine_copy(call.process, call.number) }
         let limit = Self.timeLimit(of: Descriptor(owning: raw))
@@ -370,7 +370,7 @@ package final class ConnectWatch: Sendable {
         return SystemCall.value { unsafe Int(poll(&entry, 1, 0)) } != 0
     }
 
-    /// Whether nobody listens; one that does not wait is told so a moment later.
+    /// Whether no program listens; a socket that doesn't wait learns it a moment later.
     private static func isRefused(_ socket: borrowing Descriptor, _ error: SystemError) -> Bool {
         guard error.code == EINPROGRESS else { return error.code == ECONNREFUSED }
         var entry = pollfd(fd: socket.raw, events: Int16(POLLOUT), revents: 0)

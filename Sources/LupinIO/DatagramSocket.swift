@@ -33,8 +33,8 @@ package final class DatagramSocket: Sendable {
 
     /// Answers every question that comes, until `slot` is woken by `.cut`.
     ///
-    /// Call it in a task of the slot's loop. What can't be answered at once is dropped: whoever
-    /// asks by UDP asks again.
+    /// Call it in a task of the slot's loop. What can't be answered at once is dropped: clients of
+    /// UDP ask again.
     package func serve(
         slot: ParkingSlot,
         _ answer: (Question) -> [UInt8]?

@@ -1,4 +1,4 @@
-// A folder that is opened once, so that nobody can put another one in its place later.
+// A folder that is opened once, so that no other one can take its place later.
 import CLinux
 import Glibc
 

@@ -93,11 +93,11 @@ package final class OutputRelay {
     }
 
     /// Writes to the file until every other end of the pipe is closed, or the command has ended and
-    /// the pipe is empty: somebody outside may have got one from it.
+    /// the pipe is empty: a process outside may have got one from it.
     ///
     /// By write(2), which moves the position of a file in step with others who write to it.
     private static func relay(_ branch: Branch) {
-        // Closed at the end: who writes on after a failure gets SIGPIPE, or EPIPE.
+        // Closed at the end: a program that writes on after a failure gets SIGPIPE, or EPIPE.
         guard let reading = branch.reading.withLock({ $0.take() }) else { return }
         var block = [UInt8](repeating: 0, count: 256 << 10)
         do throws(SystemError) {

@@ -53,7 +53,7 @@ package final class ProcessLookup: Sendable {
     /// A separate thread: look-ups of users must not wait for those of programs.
     private let userThread: HelperThread
     private let ask: Ask
-    /// nil where somebody else supplies the answers: a test, or another network.
+    /// nil where the answers come from elsewhere: in a test, or from another network.
     private let tables: RecentTables?
     /// nil where the kernel does not support it.
     private let sockets: SocketDiagnosis?

@@ -76,7 +76,7 @@ package enum ProcessOwner {
 
     /// The home of that user, if it is there and this user's; nil otherwise.
     ///
-    /// In a container the number may be somebody else's.
+    /// In a container the number may be another user's.
     package static var outerHome: String? {
         guard let home = outerUserNumber.flatMap({ home(of: $0) }) else { return nil }
         return FileStatus(path: home)?.user == geteuid() ? home : nil

@@ -98,7 +98,7 @@ package struct StandardStream: Sendable {
     private let status: stat
     private let flags: Int32
 
-    /// nil for one that is closed; what lupin opened since at its number is nobody else's.
+    /// nil for one that is closed; what lupin has opened since under its number is lupin's own.
     private init?(_ number: Int32) {
         let state = fcntl(number, F_GETFD)
         var status = stat()

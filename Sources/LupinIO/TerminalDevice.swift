@@ -2,9 +2,10 @@
 import CLinux
 import Glibc
 
-/// The terminal on standard input, opened anew: non-blocking mode is then nobody else's.
+/// The terminal on standard input, opened again, so that non-blocking mode doesn't affect other
+/// programs.
 ///
-/// Confined to its loop. Whoever takes the terminal gives it back with `release` on every way out.
+/// Confined to its loop. The owner gives the terminal back with `release` on every way out.
 @safe
 package final class TerminalDevice {
     /// What came from the keyboard.
