@@ -68,7 +68,7 @@ final class DecodingContext {
         noteUnread()
     }
 
-    /// Notes that nobody looked whether something is there.
+    /// Notes that the existence of something was not checked.
     func noteUnread() {
         if isUnread { unreadReferences += 1 }
     }
@@ -372,7 +372,7 @@ package enum SecretReading: Sendable {
     case available
     /// None: their names stand in their places.
     case named
-    /// No secret, no other file and no variable: of a file of somebody else only the form counts.
+    /// No secret, no other file and no variable: of another user's file only the form is checked.
     case unread
 }
 

@@ -24,7 +24,7 @@ package struct FileStanding: Sendable, Equatable {
     /// Whether users besides this one and root may write to it.
     package var isWritableByOthers: Bool
 
-    /// Whether nobody but this user and root can change it.
+    /// Whether only this user and root can change it.
     package var isOwn: Bool { isOwnedByUserOrRoot && !isWritableByOthers }
 
     package init(
@@ -69,9 +69,9 @@ package enum FileAccess {
     private static func wholeFile(
         _ path: String
     ) throws(FileProblem) -> (bytes: [UInt8], status: stat) {
-        // Safety: the string outlives the call, and no flag requires a third argument.
-        // Without O_NONBLOCK a named pipe to which nobody writes would be waited for. What a shell
-        // passes as `<(…)` has a writer, which may take its time.
+        // Safety: the string outlives the call, and no flag requires a third argument. Without
+        // O_NONBLOCK, opening a named pipe without a writer would block. What a shell passes as
+        // `<(…)` has a writer, which may take its time.
         let flags = O_RDONLY | O_CLOEXEC | (path.hasPrefix("/dev/fd/") ? 0 : O_NONBLOCK)
         let descriptor = unsafe open(path, flags)
         guard descriptor >= 0 else { throw problem(with: path) }
@@ -88,7 +88,7 @@ package enum FileAccess {
     /// That is the file, if it is there, and directories on the way that let it be replaced. The
     /// way leads from the root through the directory of every link.
     ///
-    /// In a sticky directory, nobody else can replace what belongs to this user or root.
+    /// In a sticky directory, no other user can replace what belongs to this user or root.
     package static func openWay(to path: String) -> [FileStanding] {
         var status = stat()
         // Safety: the string outlives the call, and `status` is ours.

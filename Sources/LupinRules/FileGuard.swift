@@ -1,13 +1,13 @@
-// Refuses files that others could change, if they say which credentials requests get, or who gets
-// them: the rules file and those it names.
+// Refuses files that other users could change, if they say which credentials requests get, or which
+// clients get them: the rules file and those it names.
 
 import LupinPolicy
 
 struct FileGuard {
     let context: DecodingContext
 
-    /// Reports a file that has a say, or a folder on its way, that another user may write: with one
-    /// more rule, host or certificate, the credential would go to that user.
+    /// Reports a file of influence, or a folder on its way, that another user may write: with one
+    /// more rule, host or certificate, that user would get the credential.
     func check(_ settings: Settings, _ rules: [Rule], in entries: [YAMLNode.Entry]) {
         let key = firstKey(settings, rules)
         if let key, !context.hasRefusedFile,

@@ -72,7 +72,7 @@ extension DecodingContext {
                 hint: isOther ? "requests get 502" : hint
             )
         }
-        // Below the folder, the kernel keeps to it; nobody else may choose which folder it is.
+        // Below the folder, the kernel keeps to it; no other user may choose which folder it is.
         for standing in surroundings.openWay(path) where standing.isDirectory {
             let message =
                 "others could have lupin answer with another \(entry.key): "

@@ -1,5 +1,5 @@
-// Values of single settings that are more than a number or a word: who is served, which targets
-// are refused, and where the log goes.
+// Values of single settings that are more than a number or a word: which clients are served, which
+// targets are refused, and where the log goes.
 
 import LupinCore
 import LupinPolicy

@@ -1,4 +1,4 @@
-// The values of `cache.store.shared`: where the server is, and the key of all who share.
+// The values of `cache.store.shared`: where the server is, and the team's key.
 
 import LupinPolicy
 
@@ -23,7 +23,7 @@ extension DecodingContext {
         }
     }
 
-    /// The key of all who share; nil after a problem was told.
+    /// The team's key; nil after a problem was reported.
     func sharedKey(_ node: YAMLNode) -> String? {
         if case .scalar("none", _) = node.content { return "" }
         let least = SharedStoreSettings.keyLengthMin
@@ -46,7 +46,8 @@ extension DecodingContext {
         return secret
     }
 
-    /// A server needs a key: without one, whoever can write to it could answer for any origin.
+    /// A server needs a key: without one, every client that can write to it could answer for any
+    /// origin.
     func check(_ shared: SharedStoreSettings, _ entry: YAMLNode.Entry) {
         guard shared.server != nil, shared.key.isEmpty else { return }
         let hint = "write key: \"${file:team.key}\"; openssl rand -hex 32 makes one"
