@@ -1,5 +1,6 @@
 // That each path of a rules file says what it is for, and which of them are no secret.
 import LupinCore
+import LupinPolicy
 import LupinRules
 import Testing
 

@@ -1,5 +1,6 @@
 // What a lupin tells of its environment: whose proxies hold, and no secret.
 import LupinCore
+import LupinPolicy
 import LupinProxy
 import Testing
 

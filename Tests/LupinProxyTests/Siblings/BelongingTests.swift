@@ -1,5 +1,6 @@
 // What of a lupin's files is kept from confined commands: by the role of each path in its rules.
 import LupinCore
+import LupinPolicy
 import LupinProxy
 import Testing
 
