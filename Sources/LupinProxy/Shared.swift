@@ -161,10 +161,7 @@ final class Shared: Sendable {
             disk: ReplayDisk(bytesMax: snapshot.limits.replayDiskBytes),
             folder: SpillFile.folder(environment)
         )
-        let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        via = ViaMembers(
-            pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
-        )
+        via = ViaMembers(pseudonym: Self.newPseudonym())
         siblingName = SiblingFolder.name(
             of: via.pseudonym,
             rulesFile: snapshot.configuration.fileName,
@@ -180,6 +177,11 @@ final class Shared: Sendable {
         )
         marks.set(listeners.map(\.socket))
         current = Mutex(Current(snapshot: snapshot, listeners: listeners))
+    }
+
+    private static func newPseudonym() -> String {
+        let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
     }
 
     /// The snapshot that new exchanges begin with.

@@ -1,5 +1,5 @@
-import LupinIO
 // The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
+import LupinIO
 package import LupinPolicy
 import LupinUpstream
 

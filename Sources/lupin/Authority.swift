@@ -1,5 +1,5 @@
-import LupinIO
 // Finds lupin's own CA for the commands that make other programs trust it.
+import LupinIO
 import LupinPolicy
 import LupinProxy
 import LupinTLS

@@ -1,5 +1,5 @@
-import LupinIO
 // What of lupin's is kept from a confined command: its own, and that of all others that run.
+import LupinIO
 import LupinPolicy
 import LupinProxy
 

@@ -1,6 +1,6 @@
-import LupinCaching
 // The cache section of an explanation: the policy, its effect on the request, and what became of a
 // recorded response.
+import LupinCaching
 import LupinConsole
 import LupinCore
 import LupinPolicy

@@ -1,6 +1,6 @@
-package import LupinIO
 // Which listener of the settings each socket of the service manager belongs to: by its address, and
 // for the admin socket by its name or path.
+package import LupinIO
 import LupinPolicy
 
 /// The listening sockets that the process was started with.

@@ -1,6 +1,6 @@
-import LupinCaching
 // A request's body that is read as a whole before anything is sent: to edit it, to know its length
 // when it is compressed, or to look for stored responses by it.
+import LupinCaching
 import LupinCoding
 import LupinCore
 import LupinIO

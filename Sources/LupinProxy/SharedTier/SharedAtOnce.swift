@@ -1,5 +1,5 @@
-import LupinCaching
 // Looks into the store that machines share for an exchange that has no task.
+import LupinCaching
 import LupinCore
 import LupinIO
 import LupinPolicy
