@@ -49,6 +49,14 @@ enum ProcessFiles {
         in path: String,
         isPrivate: Bool = false
     ) throws(SystemError) -> [String] {
+        try entries(in: path, isPrivate: isPrivate).map(\.name)
+    }
+
+    /// The same, each with whether it may be a folder.
+    static func entries(
+        in path: String,
+        isPrivate: Bool = false
+    ) throws(SystemError) -> [(name: String, isFolder: Bool)] {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         // Safety: the path is NUL-terminated for the call.
         let descriptor = Descriptor(
@@ -69,9 +77,13 @@ enum ProcessFiles {
         }
         _ = descriptor.release()
         defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) { unsafe names.append(name(of: entry)) }
-        return names
+        var entries: [(name: String, isFolder: Bool)] = []
+        while let entry = unsafe readdir(stream) {
+            // Some file systems do not say what it is.
+            let kind = Int(unsafe entry.pointee.d_type)
+            unsafe entries.append((name(of: entry), kind == DT_DIR || kind == DT_UNKNOWN))
+        }
+        return entries
     }
 
     /// The inode of the socket behind a process's descriptor; nil when it is not a socket.

@@ -43,8 +43,13 @@ package enum PublicFile {
 
     /// The names in a folder, sorted; empty when it can't be read.
     package static func names(in folder: String) -> [String] {
-        let names = (try? ProcessFiles.names(in: folder)) ?? []
-        return names.filter { $0 != "." && $0 != ".." }.sorted()
+        entries(in: folder).map(\.name)
+    }
+
+    /// The same, each with whether it may be a folder.
+    package static func entries(in folder: String) -> [(name: String, isFolder: Bool)] {
+        let entries = (try? ProcessFiles.entries(in: folder)) ?? []
+        return entries.filter { $0.name != "." && $0.name != ".." }.sorted { $0.name < $1.name }
     }
 
     /// The path of a file with all links resolved; nil if there is no file.

@@ -61,11 +61,11 @@ extension ConfinedPlan {
     private mutating func addFolder(_ path: String, as original: String) {
         for (name, tool) in HomeTable.examined where PlacePath.isWithin(name, original) {
             let settings = path + name.dropFirst(original.count)
-            for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.names) {
+            for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.entries) {
                 examine(file, of: tool, home: homes.first ?? "/")
             }
         }
-        for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.names) {
+        for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.entries) {
             hide(copy)
         }
         for place in VariableTable.places(of: original, at: path, exists: PublicFile.exists) {
@@ -152,11 +152,11 @@ extension ConfinedPlan {
                 examine(path, of: tool, home: home)
                 // Those in the home itself are absent.
                 guard name.contains("/") else { continue }
-                for copy in CredentialCopies.copies(of: path, PublicFile.names) {
+                for copy in CredentialCopies.copies(of: path, PublicFile.entries) {
                     examine(copy, of: tool, home: home)
                 }
             }
-            for path in CredentialCopies.paths(at: home, list: PublicFile.names) { hide(path) }
+            for path in CredentialCopies.paths(at: home, list: PublicFile.entries) { hide(path) }
         }
         for home in ownHomes {
             for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {

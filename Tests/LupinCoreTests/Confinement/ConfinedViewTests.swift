@@ -138,14 +138,14 @@ struct ConfinedViewTests {
     }
 
     @Test func `copies of secrets, and credentials by their usual names, are found`() {
-        let folders = [
+        let list = tree([
             "/h/.m2": ["settings.xml", "settings.xml.bak", ".settings.xml.swp", "repository"],
             "/h/.cargo": ["bin", "credentials.toml~", "config.toml", ".env"],
             "/h/.npm": [".npmrc", "_cacache"], "/h/.yarn": [".yarnrc.yml"],
             "/h/.nvm": [".npmrc", ".env.local", "nvm.sh"], "/h/.pyenv": [".netrc", "bin"],
-            "/h": [".npmrc", ".env"], "/h/work": [".env"], "/h/.nvm/below": [".env"],
-        ]
-        let found = CredentialCopies.paths(at: "/h") { folders[$0] ?? [] }
+            "/h": [".npmrc", ".env"], "/h/work": [".env"],
+        ])
+        let found = CredentialCopies.paths(at: "/h", list: list)
         #expect(
             Set(found) == [
                 "/h/.m2/settings.xml.bak", "/h/.m2/.settings.xml.swp",
@@ -153,12 +153,74 @@ struct ConfinedViewTests {
                 "/h/.yarn/.yarnrc.yml", "/h/.nvm/.npmrc", "/h/.nvm/.env.local", "/h/.pyenv/.netrc",
             ]
         )
-        let elsewhere = CredentialCopies.paths(of: ".cargo", at: "/h/.cargo") { folders[$0] ?? [] }
+        let elsewhere = CredentialCopies.paths(of: ".cargo", at: "/h/.cargo", list: list)
         #expect(Set(elsewhere) == ["/h/.cargo/credentials.toml~", "/h/.cargo/.env"])
     }
 
+    /// Lists folders by the names in each; names with an entry of their own are folders.
+    private func tree(_ folders: [String: [String]]) -> CredentialCopies.List {
+        { folder in
+            (folders[folder] ?? []).map { ($0, folders["\(folder)/\($0)"] != nil) }
+        }
+    }
+
+    /// Lists the folders above some files.
+    private func tree(of files: [String]) -> CredentialCopies.List {
+        var folders: [String: [String]] = [:]
+        for path in files.flatMap(PlacePath.upwards) where path != "/" {
+            let folder = PlacePath.parent(of: path)
+            if folders[folder]?.contains(PlacePath.name(of: path)) == true { continue }
+            folders[folder, default: []].append(PlacePath.name(of: path))
+        }
+        return tree(folders)
+    }
+
+    @Test(arguments: [
+        ".nvm/versions/node/v20/etc/npmrc",
+        ".nvm/versions/node/v20/lib/node_modules/npm/npmrc",
+        ".nvm/versions/node/v20/lib/node_modules/npm/.npmrc",
+        ".volta/tools/image/node/20/etc/npmrc", ".asdf/installs/nodejs/20/etc/npmrc",
+        ".local/share/mise/installs/node/20/etc/npmrc",
+        ".local/share/fnm/node-versions/v20/installation/etc/npmrc.orig",
+        ".local/lib/node_modules/npm/npmrc", ".local/share/pnpm/rc", ".local/share/pnpm/rc~",
+        ".pyenv/versions/3.12/pip.conf", ".pyenv/versions/3.12/envs/a/pip.conf.bak",
+        ".local/share/uv/tools/ruff/pip.conf", ".local/share/virtualenvs/v/pip.conf",
+        ".local/share/pipx/venvs/v/pip.conf", ".sdkman/candidates/maven/3.9/conf/settings.xml",
+        ".sdkman/candidates/maven/3.9/conf/settings.xml.orig",
+        ".sdkman/candidates/gradle/8/init.d", ".sdkman/candidates/gradle/8/gradle.properties",
+        ".gradle/wrapper/dists/gradle-8-bin/x/gradle-8/init.d", ".sbt/credentials",
+        ".sbt/.credentials.bak", ".sbt/1.0/plugins/credentials.sbt", ".ivy2/credentials",
+        ".rbenv/versions/3.3/etc/gemrc", ".conda/envs/a/.condarc", ".asdf/plugins/x/.env",
+        ".nvm/a/b/c/.netrc", ".pyenv/plugins/p/.npmrc.save", ".nvm/#npmrc#", ".nvm/.npmrc.swp",
+    ])
+    func `credentials by their names are found at any usual depth`(name: String) {
+        let path = "/h/\(name)"
+        #expect(Set(CredentialCopies.paths(at: "/h", list: tree(of: [path]))) == [path])
+    }
+
+    @Test(arguments: [
+        ".nvm/versions/node/v20/lib/node_modules/other/npmrc", ".pyenv/versions/3/src/pip.conf",
+        ".npm/_cacache/npmrc", ".cache/pip/http/a/pip.conf", ".pyenv/plugins/credentials.py",
+        ".nvm/rc", ".sdkman/settings.xml", ".cargo/registry/src/x/.env", ".nvm/npmrc2",
+        "work/.env",
+    ])
+    func `and not among packages, nor by names that mean something else`(name: String) {
+        #expect(CredentialCopies.paths(at: "/h", list: tree(of: ["/h/\(name)"])).isEmpty)
+    }
+
+    @Test func `folders that are without end are looked into so far, the outermost first`() {
+        var asked = 0
+        let found = CredentialCopies.paths(at: "/h") { folder in
+            guard folder.hasPrefix("/h/.nvm") else { return [] }
+            asked += 1
+            return (0..<10).map { ("\($0)", true) } + [(".env", false)]
+        }
+        #expect(asked <= CredentialCopies.foldersMax && found.count == asked)
+        #expect(found.first == "/h/.nvm/.env")
+    }
+
     @Test func `settings have copies, too`() {
-        let names = ["config", "config.toml", "config.toml.bak", "bin"]
+        let names = ["config", "config.toml", "config.toml.bak", "bin"].map { ($0, false) }
         let found = CredentialCopies.copies(of: "/h/.cargo/config.toml") { _ in names }
         #expect(found == ["/h/.cargo/config.toml.bak"])
     }
