@@ -20,4 +20,7 @@ package final class HeldFolder: Sendable {
 
     /// A path that leads to it in this process, as long as the object lives.
     package var path: String { "/proc/self/fd/\(descriptor.raw)" }
+
+    /// Where it lies now: it may have been moved.
+    package var place: String? { ProcessFiles.link(path) }
 }

@@ -10,7 +10,7 @@ final class Cassette: Sendable {
     /// The file of the tape.
     private let path: String
     /// Where the tape is written, opened before the command could change the way there.
-    private let place: (folder: HeldFolder, name: String)?
+    private let place: (folder: HeldFolder, name: String, begun: String?)?
     /// What is played; nil while recording.
     let deck: TapeDeck?
     /// Where exchanges are kept until the tape is written; nil while playing.
@@ -27,7 +27,7 @@ final class Cassette: Sendable {
         guard !name.isEmpty, PublicFile.mayWrite(to: parent),
             let opened = try? HeldFolder(parent)
         else { throw Self.failure("cannot write a tape to \(parent)") }
-        place = (folder: opened, name: name)
+        place = (folder: opened, name: name, begun: opened.place)
         do throws(SystemError) {
             folder = try RecordingFolder(in: UserFolder.temporary(LocatedRules.environment))
         } catch {
@@ -86,7 +86,11 @@ final class Cassette: Sendable {
             return failed("the tape \(path) was not written: \(error.message)", code)
         }
         let count = recording.exchanges
-        StandardError.print("lupin: \(count) exchange\(count == 1 ? "" : "s") on the tape \(path)")
+        let now = place.folder.place
+        // The command may have moved the folder.
+        let written = now == place.begun ? path : now.map { LogText.plain("\($0)/\(place.name)") }
+        let tape = written ?? path
+        StandardError.print("lupin: \(count) exchange\(count == 1 ? "" : "s") on the tape \(tape)")
         if recording.brokenOff > 0 {
             let count = recording.brokenOff
             let what = count == 1 ? "1 response of the tape" : "\(count) responses of the tape"
