@@ -58,14 +58,15 @@ struct ConfinedBelongings {
                 lasting.formUnion(others.filter(\.kind.isLasting))
             case .unknown:
                 throw ConfinedRefusal(
-                    message: "the lupin of process \(process) is of another version and does not "
-                        + "say which files it keeps, so they can't be kept from the command; end "
-                        + "or restart it"
+                    message: "the lupin of process \(process) does not say which files it keeps, "
+                        + "as one of another version does, so they can't be kept from the command; "
+                        + "end or restart it"
                 )
             case .silent:
                 throw ConfinedRefusal(
                     message: "the lupin of process \(process) does not answer, so its files can't "
-                        + "be kept from the command; end or restart it"
+                        + "be kept from the command: where it just begins or ends, try again, "
+                        + "else end it"
                 )
             }
         }

@@ -49,8 +49,9 @@ struct ConfinedVariables {
     private static let urlEnds = ends.union(["@", "?", "&", "#"])
 
     /// The paths in a variable, in any spelling: `/a`, `unix:///a`, `unix:guid=x,path=/a;unix:…`,
-    /// `/a:1:1`, `http+unix://%2Fa/`.
-    private static func paths(in value: String) -> [String] {
+    /// `/a:1:1`, `http+unix://%2Fa/`, and `\/a` in JSON.
+    private static func paths(in text: String) -> [String] {
+        let value = text.replacing("\\/", with: "/")
         let plain = (value.hasPrefix("/") ? [value] : []) + pieces(of: value)
         // A part of a URL that is a path in itself, encoded once or more; `/a%2Fb` is one already.
         let parts = value.split { $0 == "/" || urlEnds.contains($0) }.map(String.init)

@@ -87,6 +87,7 @@ package struct Belonging: Sendable, Hashable {
         case belongings([Belonging])
         /// It runs another version, which does not know the question or says more.
         case unknown
+        /// It says nothing: it begins, ends or hangs.
         case silent
     }
 
@@ -97,14 +98,16 @@ package struct Belonging: Sendable, Hashable {
     package static func ask(at socket: String) -> Answer? {
         do throws(SystemError) {
             // One that ends meanwhile says nothing, and is not there the next time.
+            var isEmpty = true
             for _ in 0..<2 {
                 let answer = try LocalSocket.ask("\(question)\n", at: socket, patience: patience)
                 guard let answer else { return nil }
+                isEmpty = answer.isEmpty
                 if let all = all(in: String(decoding: answer, as: UTF8.self)) {
                     return .belongings(all)
                 }
             }
-            return .unknown
+            return isEmpty ? .silent : .unknown
         } catch {
             return .silent
         }
