@@ -166,6 +166,8 @@ static const uint32_t CONFINE_CALL_NUMBER = offsetof(struct seccomp_data, nr);
 static const uint32_t CONFINE_CALL_MACHINE = offsetof(struct seccomp_data, arch);
 static const uint32_t CONFINE_CALL_FIRST = offsetof(struct seccomp_data, args[0]);
 static const uint32_t CONFINE_CALL_SECOND = offsetof(struct seccomp_data, args[1]);
+static const uint32_t CONFINE_CALL_THIRD = offsetof(struct seccomp_data, args[2]);
+static const uint32_t CONFINE_CALL_FOURTH = offsetof(struct seccomp_data, args[3]);
 
 static const uint32_t CONFINE_SOCKET = SYS_socket;
 static const uint32_t CONFINE_SOCKET_PAIR = SYS_socketpair;
@@ -174,10 +176,29 @@ static const uint32_t CONFINE_RING = SYS_io_uring_setup;
 static const uint32_t CONFINE_ADD_KEY = SYS_add_key;
 static const uint32_t CONFINE_REQUEST_KEY = SYS_request_key;
 static const uint32_t CONFINE_KEYS = SYS_keyctl;
+static const uint32_t CONFINE_UNSHARE = SYS_unshare;
+static const uint32_t CONFINE_CLONE = SYS_clone;
+static const uint32_t CONFINE_CLONE_BY_STRUCT = 435;  // SYS_clone3
+static const uint32_t CONFINE_ENTER = SYS_setns;
+static const uint32_t CONFINE_MODE_OF_OPEN = SYS_fchmod;
+static const uint32_t CONFINE_MODE_AT = SYS_fchmodat;
+static const uint32_t CONFINE_MODE_AT_BY_FLAGS = 452;  // SYS_fchmodat2
+static const uint32_t CONFINE_NODE_AT = SYS_mknodat;
+static const uint32_t CONFINE_OPEN_AT = SYS_openat;
+static const uint32_t CONFINE_OPEN_BY_STRUCT = SYS_openat2;
 #if defined(__x86_64__)
 static const uint32_t CONFINE_MACHINE = AUDIT_ARCH_X86_64;
+static const uint32_t CONFINE_MODE = SYS_chmod;
+static const uint32_t CONFINE_NODE = SYS_mknod;
+static const uint32_t CONFINE_CREATE = SYS_creat;
+static const uint32_t CONFINE_OPEN = SYS_open;
 #elif defined(__aarch64__)
 static const uint32_t CONFINE_MACHINE = AUDIT_ARCH_AARCH64;
+// It has only the calls that name a folder, too: numbers of none.
+static const uint32_t CONFINE_MODE = 0x3FFFFFFF;
+static const uint32_t CONFINE_NODE = 0x3FFFFFFF;
+static const uint32_t CONFINE_CREATE = 0x3FFFFFFF;
+static const uint32_t CONFINE_OPEN = 0x3FFFFFFF;
 #else
 #error "which machine is this?"
 #endif

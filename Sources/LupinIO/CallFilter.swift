@@ -2,10 +2,32 @@
 import CLinux
 import Glibc
 
+/// What a confined command is refused, and may wonder about.
+package enum RefusedCall: Sendable {
+    /// A unix socket without connections.
+    case datagrams
+    /// A file whose program gets the rights of its owner or its group (setuid, setgid).
+    case rights
+    /// A mount namespace, while something is covered where the command may write.
+    case mounts
+
+    fileprivate static let all: [Self] = [.datagrams, .rights, .mounts]
+
+    var error: Int32 {
+        switch self {
+        case .datagrams: ESOCKTNOSUPPORT
+        case .rights, .mounts: EPERM
+        }
+    }
+}
+
 /// Filters of this process's system calls, and those of all that it starts, for good.
 enum CallFilter {
     /// Forbids what namespaces don't keep in.
-    static func forbid() throws(SystemError) {
+    ///
+    /// - Parameter isCovering: See ``watch(isCovering:)``.
+    /// - Throws: The kernel's error.
+    static func forbid(isCovering: Bool) throws(SystemError) {
         let (refused, absent) = (refusal(EPERM), refusal(ENOSYS))
         // Calls of another machine's, with other numbers.
         try apply(
@@ -23,62 +45,141 @@ enum CallFilter {
         try answer([CONFINE_IOCTL], refused, if: [Test(.second, isOneOf: [0x5412, 0x541C])])
         // Sockets of virtual machines know no network: AF_VSOCK.
         try answer([CONFINE_SOCKET], refused, if: [Test(.first, isOneOf: [40])])
+        // Their flags and modes lie in memory, where no filter looks: programs use the older calls.
+        let unseen = isCovering ? [CONFINE_CLONE_BY_STRUCT] : []
+        try answer([CONFINE_OPEN_BY_STRUCT] + unseen, absent)
     }
 
-    /// Forbids unix sockets but connected pairs, for who is not asked about them.
-    static func forbidLocalSockets() throws(SystemError) {
+    /// Forbids unix sockets but connected pairs, and the rest, for who is not asked.
+    static func forbidUnasked(isCovering: Bool) throws(SystemError) {
         try apply(
             steps(for: [CONFINE_SOCKET], refusal(EACCES), if: [localSocket])
-                + stepsForDatagrams(refusal(noDatagrams)) + [step(result, CONFINE_ALLOW)]
+                + refusals(isCovering) { refusal($0.error) }
         )
     }
 
-    /// Has the kernel ask before every connect(2), and before a unix socket without connections is
-    /// made, which is always refused.
+    /// Has the kernel ask before every connect(2), and before what is always refused.
     ///
+    /// - Parameter isCovering: Whether something is covered where the command may write. The kernel
+    ///   lets nobody rename what something is mounted at in his own mount namespace. In another one
+    ///   that has left these mounts behind, a folder of these that is still open is changed, and
+    ///   moved out from below what covers it. So the command makes and enters none.
     /// - Returns: Where it asks (seccomp_unotify(2)).
     /// - Throws: EINVAL where the kernel can't, EBUSY where somebody else is asked already.
-    static func watchSockets() throws(SystemError) -> Descriptor {
+    static func watch(isCovering: Bool) throws(SystemError) -> Descriptor {
         let steps =
-            steps(for: [CONFINE_CONNECT], CONFINE_ASK) + stepsForDatagrams(CONFINE_ASK)
-            + [step(result, CONFINE_ALLOW)]
+            steps(for: [CONFINE_CONNECT], CONFINE_ASK) + refusals(isCovering) { _ in CONFINE_ASK }
         let raw = unsafe try pass(steps) { unsafe confine_watch_calls($0, $1) }
         return Descriptor(owning: raw)
     }
 
-    /// The error of who makes a unix socket without connections.
-    static let noDatagrams = ESOCKTNOSUPPORT
+    /// What a call with this number is refused as, if it is asked about.
+    static func refused(_ number: UInt32) -> RefusedCall? {
+        RefusedCall.all.first { Self.calls(of: $0).contains { $0.numbers.contains(number) } }
+    }
+
+    private static func refusals(
+        _ isCovering: Bool,
+        _ outcome: (RefusedCall) -> UInt32
+    ) -> [sock_filter] {
+        let refused = RefusedCall.all.filter { $0 != .mounts || isCovering }
+        let refusals = refused.flatMap { refused in
+            calls(of: refused).flatMap { steps(for: $0.numbers, outcome(refused), if: $0.tests) }
+        }
+        return refusals + [step(result, CONFINE_ALLOW)]
+    }
 
     // MARK: Filters
 
     private static var localSocket: Test { Test(.first, isOneOf: [1]) }
 
-    /// Every message of a unix socket without connections may go elsewhere: SOCK_DGRAM, and
-    /// SOCK_RAW, which means the same.
-    private static func stepsForDatagrams(_ outcome: UInt32) -> [sock_filter] {
-        steps(
-            for: [CONFINE_SOCKET, CONFINE_SOCKET_PAIR],
-            outcome,
-            if: [localSocket, Test(.second, below: 0x10, isOneOf: [2, 3])]
-        )
+    /// S_ISUID and S_ISGID.
+    private static let rights: UInt32 = 0o6000
+    /// O_CREAT and O_TMPFILE: else the mode means nothing.
+    private static let creating: UInt32 = 0o20_000_100
+
+    /// CLONE_NEWNS.
+    private static let newMounts = CONFINE_NEW_MOUNTS
+    /// What unshare(2) knows but that: what it learns may be about mounts, too.
+    ///
+    /// CLONE_VM, CLONE_FS, CLONE_FILES, CLONE_SIGHAND, CLONE_THREAD, CLONE_SYSVSEM, and the other
+    /// namespaces.
+    private static let unsharable: UInt32 = 0x7E05_0F80
+
+    private static func calls(of refused: RefusedCall) -> [(numbers: [UInt32], tests: [Test])] {
+        switch refused {
+        // Every message of one may go elsewhere: SOCK_DGRAM, and SOCK_RAW, which means the same.
+        case .datagrams:
+            [
+                (
+                    [CONFINE_SOCKET, CONFINE_SOCKET_PAIR],
+                    [localSocket, Test(.second, below: 0x10, isOneOf: [2, 3])]
+                )
+            ]
+        case .rights:
+            [
+                (
+                    [CONFINE_MODE, CONFINE_MODE_OF_OPEN, CONFINE_NODE, CONFINE_CREATE],
+                    [Test(.second, hasAnyOf: rights)]
+                ),
+                (
+                    [CONFINE_MODE_AT, CONFINE_MODE_AT_BY_FLAGS, CONFINE_NODE_AT],
+                    [Test(.third, hasAnyOf: rights)]
+                ),
+                (
+                    [CONFINE_OPEN],
+                    [Test(.second, hasAnyOf: creating), Test(.third, hasAnyOf: rights)]
+                ),
+                (
+                    [CONFINE_OPEN_AT],
+                    [Test(.third, hasAnyOf: creating), Test(.fourth, hasAnyOf: rights)]
+                ),
+            ]
+        case .mounts:
+            [
+                ([CONFINE_UNSHARE], [Test(.first, hasAnyOf: ~unsharable)]),
+                ([CONFINE_CLONE], [Test(.first, hasAnyOf: newMounts)]),
+                ([CONFINE_ENTER], [Test(.second, hasAnyOf: newMounts)]),
+                // A namespace of any kind.
+                ([CONFINE_ENTER], [Test(.second, isOneOf: [0])]),
+            ]
+        }
     }
 
     /// A comparison of an argument of a call.
     private struct Test {
-        enum Argument { case first, second }
+        enum Argument {
+            case first, second, third, fourth
 
-        private let place: UInt32
+            var place: UInt32 {
+                switch self {
+                case .first: CONFINE_CALL_FIRST
+                case .second: CONFINE_CALL_SECOND
+                case .third: CONFINE_CALL_THIRD
+                case .fourth: CONFINE_CALL_FOURTH
+                }
+            }
+        }
+
+        private let argument: Argument
         private let mask: UInt32
         private let values: [UInt32]
 
         /// Whether the argument, as far as it lies below a power of two, is one of some values.
         init(_ argument: Argument, below bound: UInt64 = 1 << 32, isOneOf values: [UInt32]) {
-            place = argument == .first ? CONFINE_CALL_FIRST : CONFINE_CALL_SECOND
+            self.argument = argument
             mask = UInt32(truncatingIfNeeded: bound &- 1)
             self.values = values
         }
 
-        var count: Int { values.count + 2 }
+        /// Whether the argument has one of some bits.
+        init(_ argument: Argument, hasAnyOf bits: UInt32) {
+            self.argument = argument
+            mask = bits
+            values = []
+        }
+
+        var count: Int { max(values.count, 1) + 2 }
 
         /// Goes on behind the last step if it holds, else leaves out as many more.
         func steps(leavingOut others: Int) -> [sock_filter] {
@@ -86,7 +187,8 @@ enum CallFilter {
                 let rest = values.count - 1 - index
                 return step(isEqual, values[index], yes: rest, no: rest == 0 ? others : 0)
             }
-            return [step(load, place), step(CONFINE_AND, mask)] + comparisons
+            let start = [step(load, argument.place), step(CONFINE_AND, mask)]
+            return start + (values.isEmpty ? [step(isEqual, 0, yes: others)] : comparisons)
         }
     }
 

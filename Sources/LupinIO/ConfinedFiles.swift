@@ -12,16 +12,17 @@ extension Confinement {
     /// - Parameters:
     ///   - view: What it sees of the others.
     ///   - directory: The working folder, which is entered again: its mount may be another.
-    /// - Throws: What could not be done, or which socket of lupin could be reached all the same.
+    /// - Returns: Whether something is covered where the command may write.
+    /// - Throws: What could not be done.
     package static func mountFiles(
         _ view: ViewRequest,
         in directory: String
-    ) throws(ConfinementProblem) {
+    ) throws(ConfinementProblem) -> Bool {
         try mount("none", at: "/", nil, CONFINE_RECURSIVE | CONFINE_PRIVATE)
         // Where another /proc is covered in part, as in containers, the kernel gives no new one.
         try mount("proc", at: "/proc", "proc", inert)
         // What is given is taken before all is read-only.
-        let tree = try ConfinedTree(view)
+        var tree = try ConfinedTree(view)
         try attempt("a read-only tree, which takes Linux 5.12") { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe confine_seal("/") }
@@ -40,6 +41,7 @@ extension Confinement {
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe chdir(directory) }
         }
+        return tree.isCovering
     }
 
     /// Kernel settings that root may write by their owner alone, without a capability.

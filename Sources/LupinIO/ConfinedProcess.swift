@@ -49,8 +49,9 @@ extension Confinement {
         // Without its outer half no process would wait for the command's end.
         _ = confine_end_with_parent()
         guard life.goesOnOutside() else { exit(126) }
+        let isCovering: Bool
         do throws(ConfinementProblem) {
-            try mountFiles(view, in: directory)
+            isCovering = try mountFiles(view, in: directory)
         } catch {
             complain(error.message)
             exit(126)
@@ -61,7 +62,7 @@ extension Confinement {
             // A group of its own: signals to the caller's group would leave the confinement.
             setpgid(0, 0)
             if isInFront { terminal?.bringToFront(getpid()) }
-            begin(words, before, complain)
+            begin(words, before, isCovering: isCovering, complain)
         }
         close(socket)
         guard command > 0 else { exit(126) }
@@ -178,12 +179,14 @@ extension Confinement {
     private static func begin(
         _ words: [String],
         _ before: sigset_t,
+        isCovering: Bool,
         _ complain: (String) -> Void
     ) -> Never {
         do throws(ConfinementProblem) {
-            try disarm()
+            try disarm(isCovering: isCovering)
             try attempt("the watch on connections") { () throws(SystemError) in
-                guard try !ConnectWatch.begin(tellingAt: socket) else { return }
+                let isAsking = try ConnectWatch.begin(tellingAt: socket, isCovering: isCovering)
+                if isAsking { return }
                 complain("the kernel asks nobody about connections: no unix sockets but pairs")
             }
         } catch {
@@ -210,7 +213,7 @@ extension Confinement {
     /// Gives up every privilege, for this process and all that it starts.
     ///
     /// - Throws: What could not be given up.
-    private static func disarm() throws(ConfinementProblem) {
+    private static func disarm(isCovering: Bool) throws(ConfinementProblem) {
         try attempt("descriptors") { () throws(SystemError) in
             try SystemCall.check { confine_close_from(UInt32(socket + 1)) }
         }
@@ -231,7 +234,7 @@ extension Confinement {
             }
         }
         try attempt("the filter of system calls") { () throws(SystemError) in
-            try CallFilter.forbid()
+            try CallFilter.forbid(isCovering: isCovering)
         }
     }
 

@@ -22,6 +22,8 @@ package struct ConfinedTree {
     private var trees: [String: Int32] = [:]
     /// What is shown, and the folders whose changes are dropped, opened by name only.
     private var names: [String: Int32] = [:]
+    /// Whether something is covered where the command may write.
+    private(set) var isCovering = false
 
     /// Folders with more entries than that appear empty, rather than cost as many mounts.
     private static let entriesMax = 4096
@@ -39,14 +41,22 @@ package struct ConfinedTree {
             case .refresh:
                 trees[path] = try Self.copy(Self.folder(in: request.storage, "\(number)"))
             case .drop:
-                trees[path] = try Self.overlay(path, in: request.storage, number)
+                let removed = steps.compactMap {
+                    if case .remove(let path) = $0 { path } else { nil }
+                }
+                trees[path] = try Self.overlay(
+                    path,
+                    without: removed.filter { PlacePath.isWithin($0, path) },
+                    in: request.storage,
+                    number
+                )
             case .empty, .freeze, .cover, .remove: break
             }
         }
     }
 
     /// Mounts all, the outermost first.
-    func build() throws(ConfinementProblem) {
+    mutating func build() throws(ConfinementProblem) {
         var isPinned = false
         for step in steps {
             switch step {
@@ -143,11 +153,12 @@ package struct ConfinedTree {
     /// Covers what is there, by its name: a link itself, not what it leads to.
     ///
     /// What covers it is read-only, and empty unless there is `content`.
-    private func cover(
+    private mutating func cover(
         _ path: String,
         by content: String? = nil
     ) throws(ConfinementProblem) {
         guard let kind = Self.kind(path), kind != S_IFCHR else { return }
+        if Self.isWritable(PlacePath.parent(of: path)) { isCovering = true }
         let flags = Self.byName | O_NOFOLLOW
         // Safety: the path is NUL-terminated for the call.
         let name = unsafe Glibc.open(path, flags)
@@ -164,7 +175,8 @@ package struct ConfinedTree {
         let covered = steps.compactMap { step -> String? in
             switch step {
             case .keep(let path), .cover(let path): path
-            case .give, .show, .drop, .refresh, .empty, .freeze, .remove: nil
+            case .remove(let path): Self.isFolder(path) ? path : nil
+            case .give, .show, .drop, .refresh, .empty, .freeze: nil
             }
         }
         for folder in Self.ancestors(of: covered) where Self.isWritable(folder) {
@@ -182,7 +194,8 @@ package struct ConfinedTree {
         .sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
     }
 
-    private func remove(_ path: String) throws(ConfinementProblem) {
+    private mutating func remove(_ path: String) throws(ConfinementProblem) {
+        // Else it was removed before its folder was shown.
         guard let kind = Self.kind(path) else { return }
         // Safety: the path is NUL-terminated for the call.
         if kind != S_IFDIR, unsafe unlink(path) == 0 { return }
@@ -208,11 +221,13 @@ package struct ConfinedTree {
     /// refuses, an empty one.
     private static func overlay(
         _ path: String,
+        without removed: [String],
         in storage: String,
         _ number: Int
     ) throws(ConfinementProblem) -> Int32 {
         let upper = try folder(in: storage, "\(number)")
         let work = try folder(in: storage, "\(number)-work")
+        for removed in removed { whiteOut(String(removed.dropFirst(path.count)), path, in: upper) }
         if let lower = open(path) {
             defer { close(lower) }
             // Safety: all paths are NUL-terminated for the call.
@@ -220,6 +235,22 @@ package struct ConfinedTree {
             if tree >= 0 { return tree }
         }
         return try copy(upper)
+    }
+
+    /// Notes in `upper` that `name`, which begins with a slash, is removed from the folder `lower`.
+    ///
+    /// A folder, which is not empty, could only be covered otherwise.
+    private static func whiteOut(_ name: String, _ lower: String, in upper: String) {
+        guard kind(lower + name) != nil else { return }
+        for folder in PlacePath.upwards(from: name).dropFirst().reversed() where folder != "/" {
+            // Safety: the path is NUL-terminated for the call.
+            guard isFolder(lower + folder),
+                unsafe mkdir(upper + folder, 0o755) == 0 || errno == EEXIST
+            else { return }
+        }
+        // The device 0:0, which everybody may make.
+        // Safety: the path is NUL-terminated for the call.
+        _ = unsafe mknod(upper + name, S_IFCHR, 0)
     }
 
     private static func folder(
@@ -252,9 +283,10 @@ package struct ConfinedTree {
         return unsafe fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Whether the mount lets its folders be changed.
+    /// Whether the mount lets its folders be changed, whose modes their owner changes.
     private static func isWritable(_ path: String) -> Bool {
-        // Safety: the path is NUL-terminated for the call.
-        unsafe access(path, W_OK) == 0
+        var facts = statvfs()
+        // Safety: statvfs fills the struct it is given.
+        return unsafe statvfs(path, &facts) == 0 && facts.f_flag & UInt(ST_RDONLY) == 0
     }
 }

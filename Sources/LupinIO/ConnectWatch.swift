@@ -48,8 +48,8 @@ package final class ConnectWatch: Sendable {
         case missing(SocketAddress)
         /// A refused one to a unix socket of a program outside, by the path that was asked for.
         case outside(String)
-        /// A unix socket without connections was refused.
-        case datagrams
+        /// A call was refused, whatever it was about.
+        case refused(RefusedCall)
     }
 
     package typealias Note = @Sendable (_ event: Event, _ program: String?) -> Void
@@ -102,16 +102,23 @@ package final class ConnectWatch: Sendable {
         waits.withLock { $0.thread }?.abandon()
     }
 
-    /// Begins to watch this process, and passes what is needed for it through `socket`.
+    /// Begins to watch this process, and passes what is needed for it.
     ///
+    /// - Parameters:
+    ///   - socket: Through which it is passed.
+    ///   - isCovering: See ``CallFilter/watch(isCovering:)``.
     /// - Returns: Whether the kernel can do that; else this process makes no unix sockets any more.
-    static func begin(tellingAt socket: Int32) throws(SystemError) -> Bool {
+    /// - Throws: The kernel's error.
+    static func begin(
+        tellingAt socket: Int32,
+        isCovering: Bool
+    ) throws(SystemError) -> Bool {
         let sockets = Descriptor(owning: try SystemCall.check { linux_diagnosis_socket() })
         let watch: Descriptor
         do throws(SystemError) {
-            watch = try CallFilter.watchSockets()
+            watch = try CallFilter.watch(isCovering: isCovering)
         } catch {
-            try CallFilter.forbidLocalSockets()
+            try CallFilter.forbidUnasked(isCovering: isCovering)
             return false
         }
         var passed = [watch.raw, sockets.raw]
@@ -175,9 +182,9 @@ package final class ConnectWatch: Sendable {
 
     /// Does what a call asks for, if that is allowed.
     private func answer(_ notice: seccomp_notif) {
-        guard UInt32(bitPattern: notice.data.nr) == CONFINE_CONNECT else {
-            note(.datagrams, ProcessFiles.process(ofThread: notice.pid).flatMap(program))
-            return end(notice.id, CallFilter.noDatagrams)
+        if let refused = CallFilter.refused(UInt32(bitPattern: notice.data.nr)) {
+            note(.refused(refused), ProcessFiles.process(ofThread: notice.pid).flatMap(program))
+            return end(notice.id, refused.error)
         }
         do throws(SystemError) {
             let call = try read(notice)

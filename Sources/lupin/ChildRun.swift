@@ -229,7 +229,13 @@ struct ChildRun: Sendable {
                 configuration.confined(at: sockets.redirected),
                 for: clients
             )
-            let service = ConfinedService(proxy, clients, sockets.names, on: loop)
+            let service = ConfinedService(
+                proxy,
+                clients,
+                sockets.names,
+                covering: confinement?.plan.view.coveredPlaces.filter(PublicFile.exists) ?? [],
+                on: loop
+            )
             confined.answer()
             await service.watch(confined, given: confinement?.plan.givenSockets ?? [], slot: slot)
             return service

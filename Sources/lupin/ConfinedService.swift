@@ -21,6 +21,8 @@ struct ConfinedClients {
 final class ConfinedService {
     private let proxy: Proxy
     private let redirected: Redirected
+    /// What is covered where the command may write.
+    private let covered: [String]
     private let loop: EventLoop
     private var slots: [ParkingSlot] = []
     private var watch: ConnectWatch?
@@ -30,9 +32,11 @@ final class ConfinedService {
         _ proxy: Proxy,
         _ clients: ConfinedClients,
         _ names: [DatagramSocket],
+        covering covered: [String],
         on loop: EventLoop
     ) {
         self.proxy = proxy
+        self.covered = covered
         self.loop = loop
         redirected = clients.redirected
         let known = redirected.names
@@ -56,7 +60,9 @@ final class ConfinedService {
                 redirected.note(.past, program, redirected.target(of: target))
             case .missing(let target): redirected.note(.missing, program, target.description)
             case .outside(let path): redirected.note(.outside, program, path)
-            case .datagrams: redirected.note(.datagrams, program, "")
+            case .refused(.datagrams): redirected.note(.datagrams, program, "")
+            case .refused(.rights): redirected.note(.rights, program, "")
+            case .refused(.mounts): redirected.note(.mounts, program, "")
             }
         }
     }
@@ -99,6 +105,13 @@ final class ConfinedService {
         tell(
             .datagrams,
             "these were refused unix datagram sockets, such as that of the system's log"
+        )
+        tell(.rights, "these were refused setuid and setgid files, which would outlive the command")
+        let kept = covered.first.map { "\(LogText.plain($0)) is" } ?? "something is"
+        tell(
+            .mounts,
+            "these were refused a mount namespace, as other sandboxes need it, since \(kept) kept "
+                + "from the command in a folder that it may write: move it out of there"
         )
     }
 

@@ -111,6 +111,15 @@ package struct ConfinedView: Sendable, Equatable {
             .map(\.path)
     }
 
+    /// What it is kept from where it may write, by something that lies over it.
+    package var coveredPlaces: [String] {
+        places.filter { place in
+            (place.mark == .absent || place.mark == .kept)
+                && isWritable(PlacePath.parent(of: place.path))
+        }
+        .map(\.path)
+    }
+
     /// Whether the command could put another file there.
     package func isWritable(_ path: String) -> Bool { mark(of: path) == .writable }
 

@@ -20,8 +20,9 @@ package final class Redirected: Sendable {
             case refused
             /// Was refused a unix socket of a program outside.
             case outside
-            /// Was refused a unix socket without connections; there is no target.
-            case datagrams
+            /// Was refused something, without a target: a unix socket without connections, rights
+            /// for who runs a file, a mount namespace.
+            case datagrams, rights, mounts
         }
 
         package struct Pair: Sendable, Hashable {

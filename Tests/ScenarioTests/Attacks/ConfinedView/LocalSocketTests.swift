@@ -81,7 +81,7 @@ struct LocalSocketTests {
             place.command(
                 #"""
                 os.makedirs("jail/below")
-                if ctypes.CDLL(None).unshare(0x10020000): raise SystemExit("no namespaces")
+                if ctypes.CDLL(None).unshare(0x10000000): raise SystemExit("no namespaces")
                 os.chroot("jail"); os.chdir("/below")
                 servers = [listen("/own"), listen("near")]
                 say(reach("/own"), reach("near"), reach("/below/near"), reach("none"))
