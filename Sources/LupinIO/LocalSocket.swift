@@ -201,6 +201,11 @@ package final class LocalListener: PausableListener {
         return .connection(try Channel(owning: accepted, on: loop), user: isKnown ? user : nil)
     }
 
+    /// Whether the client of an accepted channel is in another network, if the kernel tells.
+    package func isElsewhere(_ channel: Channel) -> Bool {
+        linux_client_is_elsewhere(descriptor, channel.descriptor)
+    }
+
     // MARK: The file
 
     fileprivate static func lock(_ directory: Int32) throws(LocalSocketProblem) {

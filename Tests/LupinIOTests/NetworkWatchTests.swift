@@ -216,23 +216,13 @@ private enum Network {
         let made = Mutex<(watched: Int32, control: Int32)?>(nil)
         guard let thread = try? HelperThread(name: "test-network", capacity: 1) else { return nil }
         thread.submit {
-            guard leaveNetwork(), let watched = try? NetworkWatch.openSocket() else { return }
+            guard TestThread.leaveNetwork(), let watched = try? NetworkWatch.openSocket() else { return }
             let control = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
             let raw = watched.release()
             made.withLock { $0 = (raw, control) }
         }
         thread.join()
         return made.withLock(\.self)
-    }
-
-    /// Takes this thread alone into a new network (unshare(2), which Glibc's module lacks).
-    private static func leaveNetwork() -> Bool {
-        // Safety: the C library has the function, and that is its type.
-        guard let symbol = unsafe dlsym(nil, "unshare") else { return false }
-        typealias Unshare = @convention(c) (CInt) -> CInt
-        let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)
-        let newNetwork: CInt = 0x4000_0000
-        return unshare(newNetwork) == 0
     }
 
     static func setLoopback(isUp: Bool, by control: borrowing Descriptor) throws {

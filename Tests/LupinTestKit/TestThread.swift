@@ -1,4 +1,5 @@
 // A second thread for a test that sends and receives at once, and bytes that can be told apart.
+import Glibc
 import LupinIO
 import Synchronization
 
@@ -23,6 +24,17 @@ package final class TestThread: Sendable {
     package func join() throws {
         thread?.join()
         if let error = failure.withLock({ $0 }) { throw error }
+    }
+
+    /// Takes the thread that calls it, and no other, into a new network (unshare(2), which Glibc's
+    /// module lacks); returns false where that is not allowed.
+    package static func leaveNetwork() -> Bool {
+        // Safety: the C library has the function, and that is its type.
+        guard let symbol = unsafe dlsym(nil, "unshare") else { return false }
+        typealias Unshare = @convention(c) (CInt) -> CInt
+        let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)
+        let newNetwork: CInt = 0x4000_0000
+        return unshare(newNetwork) == 0
     }
 }
 

@@ -57,7 +57,7 @@ package struct Belonging: Sendable, Hashable {
     }
 
     /// The line that asks a sibling for its own.
-    static let question = "belongings"
+    package static let question = "belongings"
     /// The end of a whole answer.
     private static let end = "."
 

@@ -140,8 +140,10 @@ final class SiblingDesk {
             }
             switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user):
+                let isElsewhere = listener.isElsewhere(channel)
                 // The folder is for this user only; root can connect all the same.
-                guard isPublic || user == ProcessOwner.userNumber || user == 0 else {
+                guard isPublic || isElsewhere || user == ProcessOwner.userNumber || user == 0
+                else {
                     channel.close()
                     continue
                 }
@@ -149,7 +151,7 @@ final class SiblingDesk {
                 let local = LoopLocal((self, channel), of: loop.executor)
                 Task.immediate(executorPreference: loop.executor) {
                     let (desk, channel) = local.value
-                    await desk.serve(channel, isPublic: isPublic)
+                    await desk.serve(channel, isPublic: isPublic, isElsewhere: isElsewhere)
                     desk.end(isPublic: isPublic)
                 }
             case .blocked: _ = await slot.park(for: .ready | .cut)
@@ -177,14 +179,19 @@ final class SiblingDesk {
         _ = await slot.park(for: .answered)
     }
 
-    private func serve(_ channel: Channel, isPublic: Bool) async {
+    /// Answers one question.
+    ///
+    /// A lupin of another network, as in a container that shares the home, asks about connections
+    /// there. This process has none of them, whatever the same addresses mean here: all its sockets
+    /// are of one network.
+    private func serve(_ channel: Channel, isPublic: Bool, isElsewhere: Bool) async {
         let slot = ParkingSlot(on: loop)
         channel.slot = slot
         channel.readableReason = .downstreamReadable
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.patience))
-        if line == Belonging.question, !isPublic {
+        if line == Belonging.question, !isPublic, !isElsewhere {
             await tellBelongings(channel, slot)
-        } else if let answer = await answer(line ?? "") {
+        } else if let answer = await answer(line ?? "", isElsewhere: isElsewhere) {
             channel.stage { $0.append(contentsOf: "\(answer.text)\n".utf8) }
             // A line fits into any socket's buffer.
             _ = try? channel.flush()
@@ -210,12 +217,12 @@ final class SiblingDesk {
     }
 
     /// The answer to a line; nil when it asks nothing.
-    private func answer(_ line: String) async -> SiblingAnswer? {
+    private func answer(_ line: String, isElsewhere: Bool) async -> SiblingAnswer? {
         if let question = ListenerQuestion(line) {
-            return shared.marks.have(question.inode) ? .unknown : .other
+            return !isElsewhere && shared.marks.have(question.inode) ? .unknown : .other
         }
         guard let question = SiblingQuestion(line) else { return nil }
-        return await answer(question)
+        return isElsewhere ? .other : await answer(question)
     }
 
     /// The user of all exchanges that use the connection, if they agree.

@@ -31,7 +31,7 @@ package enum SiblingFolder {
 
     /// The sockets of this machine in the folder.
     /// - Throws: Why they can't be read.
-    static func sockets(in folder: String) throws(SystemError) -> [String] {
+    package static func sockets(in folder: String) throws(SystemError) -> [String] {
         try LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
             .map { "\(folder)/\($0)" }
     }

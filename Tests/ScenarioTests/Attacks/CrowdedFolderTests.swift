@@ -4,6 +4,7 @@ import LupinCore
 import LupinIO
 import LupinProxy
 import LupinTestKit
+import Synchronization
 import Testing
 
 struct CrowdedFolderTests {
@@ -74,6 +75,35 @@ struct CrowdedFolderTests {
             let origin = try pair.way.origin(answering: head("HTTP/1.1 204 None"))
             #expect(try pair.way.client().get(origin.url()).status == 204)
             withExtendedLifetime(silent) {}
+        }
+    }
+
+    /// As from a container that shares the home: what it asks about is of its own network.
+    @Test func `a lupin of another network is told that its clients are none of this one's`()
+        async throws
+    {
+        try await LupinPair.run(way: { _ in "" }) { pair in
+            let sockets = try SiblingFolder.sockets(in: pair.folder)
+            #expect(sockets.count == 2)
+            let (told, canLeave) = (Mutex<[String]>([]), Mutex(false))
+            let elsewhere = TestThread {
+                guard TestThread.leaveNetwork() else { return }
+                canLeave.withLock { $0 = true }
+                for socket in sockets {
+                    for question in ["127.0.0.1:40000 127.0.0.1:8080", Belonging.question] {
+                        let answer = try LocalSocket.ask(
+                            "\(question)\n",
+                            at: socket,
+                            patience: .seconds(10)
+                        )
+                        let text = answer.map { String(decoding: $0, as: UTF8.self) }
+                        told.withLock { $0.append(text ?? "nobody") }
+                    }
+                }
+            }
+            try elsewhere.join()
+            guard canLeave.withLock({ $0 }) else { return }
+            #expect(told.withLock { $0 } == ["other\n", "", "other\n", ""])
         }
     }
 
