@@ -8,7 +8,8 @@
     case accept, acceptEncoding, age, altSvc, authorization, cacheControl, connection
     case contentEncoding, contentLength, contentRange, contentType, cookie, date, etag, expect
     case expires, forwarded, host, http2Settings, ifMatch, ifModifiedSince, ifNoneMatch, ifRange
-    case ifUnmodifiedSince, keepAlive, lastModified, location, maxForwards, proxyAuthenticate
+    case ifUnmodifiedSince, keepAlive, lastModified, location, maxForwards, persistentAuth
+    case proxyAuthenticate
     case proxyAuthenticationInfo, proxyAuthorization, proxyConnection, proxyStatus, range, referer
     case refresh, link, retryAfter, server, setCookie, te, trailer, transferEncoding, upgrade
     case userAgent, vary, via, wwwAuthenticate
@@ -45,6 +46,7 @@
         case .lastModified: "Last-Modified"
         case .location: "Location"
         case .maxForwards: "Max-Forwards"
+        case .persistentAuth: "Persistent-Auth"
         case .proxyAuthenticate: "Proxy-Authenticate"
         case .proxyAuthenticationInfo: "Proxy-Authentication-Info"
         case .proxyAuthorization: "Proxy-Authorization"

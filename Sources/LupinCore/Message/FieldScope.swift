@@ -34,7 +34,7 @@ extension FieldName {
             .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .range:
             .head
         // Authentication and state.
-        case .authorization, .cookie, .setCookie, .wwwAuthenticate: .head
+        case .authorization, .cookie, .persistentAuth, .setCookie, .wwwAuthenticate: .head
         // Control data of a response.
         case .age, .altSvc, .date, .expires, .location, .refresh, .retryAfter, .vary: .head
         // How the content is processed.

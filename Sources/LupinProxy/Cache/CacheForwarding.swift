@@ -54,7 +54,6 @@ extension Exchange {
             use.status.detail = "redirected"
             return try await deliverPast(use, obtained)
         }
-        if upstream?.isForOneClient == true { use.attachments.add(.connectionLogin) }
         let head = obtained.response.head
         if try await keepStored(use, obtained) { return }
         if head.status == 407 { return try await passChallenge(use, obtained) }

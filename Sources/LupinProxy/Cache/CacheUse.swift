@@ -131,10 +131,10 @@ extension AdaptedRequest {
         CacheKey(request.head, to: request.origin, partition: partition)
     }
 
-    /// The client's own credentials for the parent proxy, if it shows any.
+    /// By what a parent proxy knows the client; nil where it doesn't.
     var clientLogin: String? {
         guard let parent = hop.connectedParent else { return nil }
-        guard hop.leavesProxyAuthorization else { return parent.login }
+        guard hop.leavesProxyAuthorization else { return parent.identity }
         return request.head.fields.value(of: .proxyAuthorization)
     }
 

@@ -58,10 +58,10 @@ final class AdaptedRequest {
     func withoutLogin() -> AdaptedRequest {
         var changed = request
         for name in [FieldName.authorization, .proxyAuthorization] {
-            guard let credentials = changed.head.fields.value(of: name),
-                ConnectionLogin(credentials: credentials.utf8Span.span) != nil
-            else { continue }
-            changed.head.fields.remove(name: name.spelling)
+            let isLogin = changed.head.fields.values(of: name.spelling).contains {
+                LoginOffer(credentials: $0.utf8Span.span) != .none
+            }
+            if isLogin { changed.head.fields.remove(name: name.spelling) }
         }
         return AdaptedRequest(changed, hop: hop, known: known)
     }

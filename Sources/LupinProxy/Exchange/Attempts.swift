@@ -188,6 +188,8 @@ extension Exchange {
 
     /// Notes what a response says, whatever is decided about it, and puts stand-ins back.
     func take(_ response: ParsedResponse, of attempt: Attempt) {
+        // What is held back later holds no connection that could tell.
+        if upstream?.isForOneClient == true { caching?.attachments.add(.connectionLogin) }
         noteOutcome(of: attempt, status: response.status)
         restoreStandIns(in: response)
         noteFlaws(of: response)

@@ -68,6 +68,7 @@ package enum NextHop: Hashable, Sendable {
     package var withoutLogin: NextHop {
         guard case .secure(let origin, let security, var parent?) = self else { return self }
         parent.login = nil
+        parent.user = nil
         return .secure(origin, security, through: parent)
     }
 
@@ -100,7 +101,7 @@ extension NextHop {
         case .parentIdentity(let proxy): connectedParent?.proxy == proxy
         case .clientIdentity(let login):
             // A request to the parent itself carries it; a tunnel was opened with it.
-            parent != nil || connectedParent?.login == login
+            parent != nil || connectedParent?.identity == login
         // Every message carries it by itself.
         case .token, .secret, .cookies: true
         // The connection is its client's alone (`PinnedUpstream`).
@@ -119,10 +120,15 @@ package struct ParentHop: Hashable, Sendable {
     /// The client's own Proxy-Authorization for it, with which its CONNECT was sent: tunnels are
     /// opened with it, and shared by clients with the same one only.
     package var login: String?
+    /// The exchange whose client has logged in to the connection that is the tunnel
+    /// (`ConnectionLogin`), so that what goes by it is that client's alone; nil for no such login.
+    package var user: String?
 
-    package init(proxy: ParentProxy, security: OriginSecurity?, login: String? = nil) {
+    package init(proxy: ParentProxy, security: OriginSecurity?) {
         self.proxy = proxy
         self.security = security
-        self.login = login
     }
+
+    /// By what the parent knows the client of a tunnel; nil where it doesn't.
+    package var identity: String? { login ?? user }
 }

@@ -44,8 +44,5 @@ package final class PinnedUpstream: ChannelPump {
 
 extension NextHop {
     /// Whether a client has logged in to the connection by which a parent proxy gave a tunnel.
-    package var isByLogin: Bool {
-        guard isThroughParent, let login = connectedParent?.login else { return false }
-        return ConnectionLogin(credentials: login.utf8Span.span) != nil
-    }
+    package var isByLogin: Bool { isThroughParent && connectedParent?.user != nil }
 }

@@ -19,8 +19,9 @@ package final class UpstreamHTTP1: Upstream {
     /// The pool's shelf for it, once it was kept, and the next connection below it on that shelf.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
-    /// A client has logged in to it: it serves no other.
+    /// A client has logged in to it, or begins to: it serves no other.
     private var hasLogin = false
+    private var offer = LoginOffer.none
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
     /// How long the peer lets it be idle, by its own word, in microseconds.
@@ -103,7 +104,8 @@ package final class UpstreamHTTP1: Upstream {
 
     package func begin(_ head: RequestHead, _ options: borrowing RequestOptions) {
         method = head.method
-        if head.logsInToConnection { hasLogin = true }
+        offer = head.loginOffer
+        if offer == .login { hasLogin = true }
         mayPersist = false
         responseHasBegun = false
         hasFinalHead = false
@@ -191,6 +193,7 @@ package final class UpstreamHTTP1: Upstream {
         if !response.isInterim {
             mayPersist = response.keepAlive
             hasFinalHead = true
+            if response.head.showsLogin(after: offer) { hasLogin = true }
             if response.head.fields.names.contains(.keepAlive) {
                 idleMax = KeepAliveField.idleTime(in: response.head.fields) ?? .max
             }

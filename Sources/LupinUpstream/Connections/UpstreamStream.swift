@@ -12,6 +12,9 @@ package final class UpstreamStream: Upstream {
     private var responseHasBegun = false
     /// The key of the requested WebSocket.
     private var webSocketKey: String?
+    private var offer = LoginOffer.none
+    // A request of which that is known never goes over HTTP/2.
+    package private(set) var isForOneClient = false
 
     package init(on connection: UpstreamHTTP2, isReused: Bool) {
         self.connection = connection
@@ -50,6 +53,7 @@ package final class UpstreamStream: Upstream {
             name = WebSocketHandshake.name
             webSocketKey = head.fields.value(of: WebSocketHandshake.keyField)
         }
+        offer = head.loginOffer
         let opened = try take(connection.link.open(head, options, protocolName: name))
         let hasBody = !options.framing.isEmpty || options.target == .authority || name != nil
         if !hasBody { opened.noteSentAll() }
@@ -77,7 +81,10 @@ package final class UpstreamStream: Upstream {
         let stream = body
         if let response = stream.nextResponse() {
             responseHasBegun = true
-            if !response.isInterim { stream.begin(receiving: response.framing) }
+            if !response.isInterim {
+                if response.head.showsLogin(after: offer) { endSharing(after: response.status) }
+                stream.begin(receiving: response.framing)
+            }
             return webSocketKey == nil ? response : switched(response)
         }
         if let error = stream.error {
@@ -91,6 +98,16 @@ package final class UpstreamStream: Upstream {
             )
         }
         return nil
+    }
+
+    /// Keeps the connection, which turns out to have a user, from the requests of others.
+    private func endSharing(after status: UInt16) {
+        isForOneClient = true
+        // The next messages of a login need a connection of the client's own.
+        if status == 401 || status == 407 {
+            connection.pool?.remember(connection.hop, wantsHTTP1: true)
+        }
+        connection.leave()
     }
 
     /// Why TLS ended a new connection; in place of a kept one, another one shows that better.
@@ -116,8 +133,6 @@ package final class UpstreamStream: Upstream {
         (responseBody, requestBody)
     }
 
-    // A request that logs in to its connection never goes over HTTP/2.
-    package var isForOneClient: Bool { false }
     package func release(to pool: UpstreamPool, or keeper: (any ConnectionKeeper)?) { letGo() }
 
     package func recycle(_ fields: consuming FieldSection) {

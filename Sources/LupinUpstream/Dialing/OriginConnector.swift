@@ -80,12 +80,15 @@ package struct OriginConnector {
             )
         }
         let isSecure = parent.scheme == .https
-        let granted = passage?.parent
-        return ParentHop(
+        var hop = ParentHop(
             proxy: parent,
-            security: isSecure ? try policy.securities.security(SecurityDemand()) : nil,
-            login: granted?.proxy == parent ? granted?.login : nil
+            security: isSecure ? try policy.securities.security(SecurityDemand()) : nil
         )
+        if let granted = passage?.parent, granted.proxy == parent {
+            hop.login = granted.login
+            hop.user = granted.user
+        }
+        return hop
     }
 
     /// Makes a connection to a server of lupin's own that speaks another protocol, with TLS where

@@ -26,7 +26,7 @@ package final class ParentPassage {
     ) {
         self.target = target
         self.parent = parent
-        isByLogin = NextHop.parent(parent).isByLogin
+        isByLogin = parent.user != nil
         if let connection { granted.keep(connection, since: now) }
     }
 

@@ -8,12 +8,62 @@ struct ConnectionLoginTests {
             ("NTLM TlRM", .ntlm), ("ntlm\tTlRM", .ntlm), ("NTLM", .ntlm),
             ("Negotiate x", .negotiate),
             ("NEGOTIATE, x", .negotiate), ("Kerberos x", .kerberos), ("Nego2 x", .nego2),
+            ("CredSSP x", .credSSP), ("pku2u x", .pku2u), (" NTLM x", .ntlm),
+            // Not the first of a list: some servers read past what they don't know.
+            ("Basic eDp5, NTLM x", .ntlm), (", \tNTLM x", .ntlm), ("Basic eDp5,NTLM", .ntlm),
+            ("Digest username=\"u\", nonce=\"n\", Negotiate x", .negotiate),
+            ("Basic NTLM x", nil), ("Basic eDp5, xNTLM x", nil), (",", nil),
             ("Basic dTpw", nil), ("Digest username=\"ntlm\"", nil), ("Bearer ntlm", nil), ("", nil),
-            ("NTLMv2 x", nil), (" NTLM x", nil),
+            ("NTLMv2 x", nil),
         ] as [(String, ConnectionLogin?)]
     )
     func `the scheme decides`(value: String, login: ConnectionLogin?) {
         #expect(ConnectionLogin(credentials: value.utf8.span) == login)
+    }
+
+    @Test(
+        arguments: [
+            ("Basic dTpw", .none), ("digest username=\"u\", realm=\"r\"", .none),
+            ("BEARER abc", .none), ("", .none), ("NTLM x", .login), ("Basic dTpw, NTLM", .login),
+            ("X-Corp one", .unknown(["X-Corp"])), ("Basic dTpw, Corp", .unknown(["Corp"])),
+        ] as [(String, LoginOffer)]
+    )
+    func `credentials of an unknown scheme may log in`(value: String, offer: LoginOffer) {
+        #expect(LoginOffer(credentials: value.utf8.span) == offer)
+    }
+
+    @Test(
+        arguments: [
+            (401, "WWW-Authenticate: X-Corp two", true), (401, "WWW-Authenticate: x-corp two=", true),
+            (401, "WWW-Authenticate: Basic realm=x, X-Corp two", true),
+            (407, "Proxy-Authenticate: X-Corp two", true),
+            (403, "WWW-Authenticate: X-Corp two", false),
+            (401, "WWW-Authenticate: X-Corp", false),
+            (401, "WWW-Authenticate: X-Corp realm=two", false),
+            (401, "WWW-Authenticate: Y-Corp two", false), (401, "WWW-Authenticate: Basic two", false),
+            (200, "Persistent-Auth: true", true), (401, "persistent-auth: TRUE", true),
+            (200, "Persistent-Auth: false", false), (200, "X-Persistent-Auth: true", false),
+        ]
+    )
+    func `what a server says shows that its connection has a user`(
+        status: UInt16,
+        field: String,
+        isShown: Bool
+    ) throws {
+        var head = ResponseHead(status: status)
+        let parts = field.split(separator: ":", maxSplits: 1)
+        head.fields.add(name: String(parts[0]), value: String(parts[1].dropFirst()))
+        #expect(head.showsLogin(after: .unknown(["X-Corp"])) == isShown)
+        // Without credentials of a scheme that may log in, only its word counts.
+        #expect(head.showsLogin(after: .none) == (isShown && !field.contains("Corp")))
+    }
+
+    @Test(arguments: ["Basic", "Bearer", "Digest"])
+    func `one with credentials for their message alone logs in to nothing`(scheme: String) {
+        var head = ResponseHead(status: 401)
+        head.fields.add(name: "WWW-Authenticate", value: "\(scheme) two")
+        let offer = LoginOffer(credentials: "\(scheme) one".utf8.span)
+        #expect(!head.showsLogin(after: offer))
     }
 
     @Test(arguments: ["Authorization", "Proxy-Authorization"])
@@ -34,7 +84,8 @@ struct ConnectionLoginTests {
             ("NTLM one", "NTLM two", "NTLM"), ("ntlm one", "nTLM two", "NTLM"),
             ("Negotiate a", "Basic realm=x, Negotiate b==", "Negotiate"),
             ("NTLM three", "NTLM", nil), ("NTLM one", "Negotiate two", nil),
-            (nil, "NTLM two", nil), ("Basic dTpw", "Basic two", nil),
+            (nil, "NTLM two", nil), ("credssp one", "CredSSP two", "CredSSP"),
+            ("x-corp one", "X-Corp two", "X-Corp"), ("X-Corp one", "X-Corp", nil), ("Basic dTpw", "Basic two", nil),
             ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\", stale=true", "Digest"),
             ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\"", nil),
         ] as [(String?, String, String?)]

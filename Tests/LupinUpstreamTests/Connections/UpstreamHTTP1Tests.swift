@@ -53,6 +53,34 @@ struct UpstreamHTTP1Tests {
         }
     }
 
+    @Test(arguments: [
+        ("X-Corp one", "401 Unauthorized", "WWW-Authenticate: X-Corp two", true),
+        ("X-Corp one", "401 Unauthorized", "WWW-Authenticate: X-Corp", false),
+        ("Basic dTpw", "401 Unauthorized", "WWW-Authenticate: Basic two", false),
+        ("X-Corp one", "200 OK", "Persistent-Auth: true", true),
+        ("X-Corp one", "200 OK", "Persistent-Auth: false", false),
+        ("X-Corp one", "200 OK", "Accept-Ranges: none", false),
+    ])
+    func `what the peer says makes it its client's own`(
+        login: String,
+        status: String,
+        field: String,
+        isOwn: Bool
+    ) async throws {
+        try await LoopFixture.run { fixture in
+            let pool = UpstreamPool.played(on: fixture.loop)
+            let client = Client()
+            let connection = try PlayedConnection(fixture)
+            let response = "HTTP/1.1 \(status)\r\n\(field)\r\nContent-Length: 0\r\n\r\n"
+            try await connection.exchange(response, login: login, fixture)
+            #expect(connection.link.isForOneClient == isOwn)
+            connection.link.release(to: pool, or: client)
+            #expect(client.bound.leads(to: PlayedConnection.hop) == isOwn)
+            #expect((pool.lease(for: PlayedConnection.hop) == nil) == isOwn)
+            connection.link.abort()
+        }
+    }
+
     @Test func `a client's own connection is not lent once its peer has closed it`() async throws {
         try await LoopFixture.run { fixture in
             let connection = try PlayedConnection(fixture)

@@ -36,7 +36,7 @@ struct ConnectionLoginTests {
         #expect(try client.get(url, "Authorization: \(scheme) three").bodyText == "secret")
     }
 
-    @Test(arguments: ["NTLM", "Negotiate", "nTLM"])
+    @Test(arguments: ["NTLM", "Negotiate", "nTLM", "CredSSP", "PKU2U", "X-Corp"])
     func `who has not logged in does not get the connection of who has`(scheme: String)
         async throws
     {
@@ -51,16 +51,19 @@ struct ConnectionLoginTests {
         }
     }
 
-    @Test func `a handshake goes over one connection, whoever comes between`() async throws {
+    @Test(arguments: ["NTLM", "CredSSP", "X-Corp"])
+    func `a handshake goes over one connection, whoever comes between`(scheme: String)
+        async throws
+    {
         try await ProxyFixture.run { proxy in
-            let origin = try Self.origin(proxy, "NTLM")
+            let origin = try Self.origin(proxy, scheme)
             let (one, two) = (try proxy.client(), try proxy.client())
             for client in [one, two] {
-                #expect(try client.get(origin.url(), "Authorization: NTLM one").status == 401)
+                #expect(try client.get(origin.url(), "Authorization: \(scheme) one").status == 401)
             }
             #expect(try proxy.client().get(origin.url()).status == 401)
             for client in [one, two] {
-                let response = try client.get(origin.url(), "Authorization: NTLM three")
+                let response = try client.get(origin.url(), "Authorization: \(scheme) three")
                 #expect(response.bodyText == "secret")
             }
         }
@@ -92,6 +95,36 @@ struct ConnectionLoginTests {
             #expect(response.bodyText == "secret")
             #expect(response.caching == "lupin; fwd=bypass; detail=login")
             #expect(try proxy.client().get(origin.url("/page")).status == 401)
+        }
+    }
+
+    @Test(arguments: ["Basic dTpw, NTLM one", ", NTLM one", "X-Corp one"])
+    func `where the server alone says that it knows its client, that one has it`(
+        credentials: String
+    ) async throws {
+        // `validate` holds the response back, whose connection is not at hand when it is stored.
+        let rules = everywhere("cache: standard, validate: {json: {/page: 1}}")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                var isUser = false
+                while let request = try connection.nextRequest() {
+                    if request["authorization"] == credentials { isUser = true }
+                    guard isUser else {
+                        try connection.reply(401)
+                        continue
+                    }
+                    let fields = ["Persistent-Auth: true", "Cache-Control: public, max-age=60"]
+                    let type = "Content-Type: application/json"
+                    try connection.reply(200, fields + [type], body: "{\"page\": 1}")
+                }
+            }
+            let user = try proxy.client()
+            let field = "Authorization: \(credentials)"
+            for _ in 0..<2 {
+                #expect(try user.get(origin.url("/page"), field).bodyText == "{\"page\": 1}")
+                #expect(try proxy.client().get(origin.url("/page")).status == 401)
+            }
+            #expect(try user.get(origin.url("/page")).bodyText == "{\"page\": 1}")
         }
     }
 }

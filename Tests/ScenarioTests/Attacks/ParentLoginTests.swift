@@ -51,7 +51,7 @@ struct ParentLoginTests {
         #expect(three.bodyText == "secret")
     }
 
-    @Test(arguments: ["NTLM", "Negotiate", "nTLM", "Kerberos", "Nego2"])
+    @Test(arguments: ["NTLM", "Negotiate", "nTLM", "Kerberos", "Nego2", "CredSSP", "X-Corp"])
     func `who has not logged in does not get the connection of who has`(
         scheme: String
     ) async throws {
@@ -81,19 +81,21 @@ struct ParentLoginTests {
         }
     }
 
-    @Test func `the handshake of a CONNECT goes over one connection of the client's`() async throws
-    {
-        let parent = try Self.parent("NTLM") { connection, _ in
+    @Test(arguments: ["NTLM", "CredSSP", "X-Corp"])
+    func `the handshake of a CONNECT goes over one connection of the client's`(
+        scheme: String
+    ) async throws {
+        let parent = try Self.parent(scheme) { connection, _ in
             try connection.send(head("HTTP/1.1 200 OK") + "inside")
         }
         try await Self.run(parent) { proxy in
             let client = try proxy.client()
-            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: NTLM one"])
+            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: \(scheme) one"])
             let challenge = try client.response(to: "CONNECT")
             #expect(challenge.status == 407)
-            #expect(challenge["Proxy-Authenticate"] == "NTLM two")
+            #expect(challenge["Proxy-Authenticate"] == "\(scheme) two")
             #expect(challenge["Connection"] == nil)
-            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: NTLM three"])
+            try client.send("CONNECT", "origin.test:443", ["Proxy-Authorization: \(scheme) three"])
             #expect(try client.response(to: "CONNECT").status == 200)
             #expect(try client.stream.text(6) == "inside")
             #expect(parent.connections.count == 1)
