@@ -216,7 +216,9 @@ private enum Network {
         let made = Mutex<(watched: Int32, control: Int32)?>(nil)
         guard let thread = try? HelperThread(name: "test-network", capacity: 1) else { return nil }
         thread.submit {
-            guard TestThread.leaveNetwork(), let watched = try? NetworkWatch.openSocket() else { return }
+            guard TestThread.leaveNetwork(), let watched = try? NetworkWatch.openSocket() else {
+                return
+            }
             let control = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
             let raw = watched.release()
             made.withLock { $0 = (raw, control) }

@@ -68,7 +68,7 @@ extension Exchange {
         }
         let isGranted = obtained.map { $0.response.status / 100 == 2 } ?? false
         let connection = isGranted ? giveUpstream() as? UpstreamHTTP1 : nil
-        if connection?.isForOneClient == true { parent.user = record.id }
+        if connection?.isForOneClient == true { parent.user = "\(record.id)" }
         // A login to a connection that gave no tunnel is of no use to another one.
         if connection != nil || (parent.login != nil && !adapted.logsInToConnection) {
             interception.passage = ParentPassage(connection, to: origin, by: parent, since: now)

@@ -34,13 +34,15 @@ struct ConnectionLoginTests {
 
     @Test(
         arguments: [
-            (401, "WWW-Authenticate: X-Corp two", true), (401, "WWW-Authenticate: x-corp two=", true),
+            (401, "WWW-Authenticate: X-Corp two", true),
+            (401, "WWW-Authenticate: x-corp two=", true),
             (401, "WWW-Authenticate: Basic realm=x, X-Corp two", true),
             (407, "Proxy-Authenticate: X-Corp two", true),
             (403, "WWW-Authenticate: X-Corp two", false),
             (401, "WWW-Authenticate: X-Corp", false),
             (401, "WWW-Authenticate: X-Corp realm=two", false),
-            (401, "WWW-Authenticate: Y-Corp two", false), (401, "WWW-Authenticate: Basic two", false),
+            (401, "WWW-Authenticate: Y-Corp two", false),
+            (401, "WWW-Authenticate: Basic two", false),
             (200, "Persistent-Auth: true", true), (401, "persistent-auth: TRUE", true),
             (200, "Persistent-Auth: false", false), (200, "X-Persistent-Auth: true", false),
         ]
@@ -85,7 +87,8 @@ struct ConnectionLoginTests {
             ("Negotiate a", "Basic realm=x, Negotiate b==", "Negotiate"),
             ("NTLM three", "NTLM", nil), ("NTLM one", "Negotiate two", nil),
             (nil, "NTLM two", nil), ("credssp one", "CredSSP two", "CredSSP"),
-            ("x-corp one", "X-Corp two", "X-Corp"), ("X-Corp one", "X-Corp", nil), ("Basic dTpw", "Basic two", nil),
+            ("x-corp one", "X-Corp two", "X-Corp"), ("X-Corp one", "X-Corp", nil),
+            ("Basic dTpw", "Basic two", nil),
             ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\", stale=true", "Digest"),
             ("Digest username=\"u\"", "Digest realm=\"x\", nonce=\"n\"", nil),
         ] as [(String?, String, String?)]

@@ -113,9 +113,13 @@ struct ConnectionLoginTests {
                         try connection.reply(401)
                         continue
                     }
-                    let fields = ["Persistent-Auth: true", "Cache-Control: public, max-age=60"]
-                    let type = "Content-Type: application/json"
-                    try connection.reply(200, fields + [type], body: "{\"page\": 1}")
+                    try connection.reply(
+                        200,
+                        "Persistent-Auth: true",
+                        "Cache-Control: public, max-age=60",
+                        "Content-Type: application/json",
+                        body: "{\"page\": 1}"
+                    )
                 }
             }
             let user = try proxy.client()

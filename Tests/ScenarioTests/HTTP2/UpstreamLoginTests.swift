@@ -4,7 +4,7 @@ import LupinTestKit
 import Testing
 
 struct UpstreamLoginTests {
-    @Test(arguments: ["NTLM", "Negotiate", "kerberos"])
+    @Test(arguments: ["NTLM", "Negotiate", "kerberos", "CredSSP"])
     func `a login goes by HTTP 1_1 past the shared connection`(scheme: String) async throws {
         try await UpstreamStory.run { story in
             let (user, other) = (try story.client(), try story.client())
@@ -37,6 +37,33 @@ struct UpstreamLoginTests {
             #expect(try other.response().bodyText == "last")
             try shared.expectNoRequest()
             #expect(!story.origin.hasWaiting)
+        }
+    }
+
+    @Test func `where the answer shows a login the connection is shared no longer`() async throws {
+        try await UpstreamStory.run { story in
+            let (user, other) = (try story.client(), try story.client())
+            let shared = try story.served(by: other)
+            try user.send("GET", story.url("/in"), ["Authorization: X-Corp one"])
+            let first = try shared.request()
+            let step: HTTP2Fields = ["www-authenticate": "X-Corp two"]
+            try shared.reply(to: first.stream, 401, step)
+            #expect(try user.response().status == 401)
+            // The login begins anew where it can go on.
+            try user.send("GET", story.url("/in"), ["Authorization: X-Corp one"])
+            let own = try story.acceptHTTP1()
+            #expect(try own.request()["authorization"] == "X-Corp one")
+            try own.reply(401, "WWW-Authenticate: X-Corp two")
+            #expect(try user.response().status == 401)
+            try other.send("GET", story.url("/other"))
+            let between = try story.acceptHTTP1()
+            #expect(try between.request()["authorization"] == nil)
+            try between.reply(body: "other")
+            #expect(try other.response().bodyText == "other")
+            try user.send("GET", story.url("/in"), ["Authorization: X-Corp three"])
+            #expect(try own.request()["authorization"] == "X-Corp three")
+            try own.reply(body: "secret")
+            #expect(try user.response().bodyText == "secret")
         }
     }
 
