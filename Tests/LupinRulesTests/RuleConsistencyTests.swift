@@ -42,6 +42,14 @@ struct RuleConsistencyTests {
         if let since { #expect(told.first?.hasSuffix("since \(since)") == true) }
     }
 
+    @Test(arguments: ["localhost", "\"*.localhost\"", "127.0.0.1"])
+    func `a server of this machine is reached by a proxy of this machine`(host: String) {
+        let rule = "{name: r, match: {host: \(host)}, proxy: \"http://127.0.0.1:8081\"}"
+        let told = decode("rules: [\(rule)]").warnings.map(\.message)
+        #expect(told.contains { $0.contains("since upstream.no_proxy lists") })
+        #expect(decode("upstream: {no_proxy: []}\nrules: [\(rule)]").warnings.isEmpty)
+    }
+
     @Test(arguments: ["proxy: direct", "proxy: \"http://p:1\", request: [{url: {host: b.test}}]"])
     func `a rule without a parent, or that leads elsewhere, is none`(keys: String) {
         let rule = "{match: {scheme: http, host: 127.0.0.1}, \(keys)}"

@@ -258,15 +258,33 @@ extension UpstreamSettings {
         port: UInt16,
         override: UpstreamProxy? = nil
     ) -> UpstreamWay {
-        // This machine's own names: another machine would take them for itself, or ask its DNS.
-        if host.loopbackAddresses != nil { return .direct }
         if noProxy.bypasses(host: host, port: port) { return .direct }
-        switch override ?? proxy {
+        let proxy = override ?? proxy
+        if isOwnName(host, by: proxy, for: [scheme]) { return .direct }
+        switch proxy {
         case .direct: return .direct
         case .parent(let parent): return .parent(parent)
         case .environment(let environment):
             return environment.way(for: scheme, host: host, port: port)
         }
+    }
+
+    /// Whether only this machine is meant by a name below `localhost`: a parent proxy elsewhere
+    /// would take it for itself, or ask its DNS.
+    private func isOwnName(
+        _ host: Host,
+        by proxy: UpstreamProxy,
+        for schemes: [Scheme] = [.http, .https]
+    ) -> Bool {
+        if host.loopbackAddresses == nil { return false }
+        let parents: [ParentProxy] =
+            switch proxy {
+            case .direct: []
+            case .parent(let parent): [parent]
+            case .environment(let environment):
+                schemes.compactMap { $0 == .http ? environment.http : environment.https }
+            }
+        return parents.isEmpty || !parents.allSatisfy(\.host.isLoopback)
     }
 }
 
@@ -283,12 +301,13 @@ extension UpstreamSettings {
     ) -> String? {
         switch override ?? proxy {
         case .direct: return nil
-        case .parent: return exception(for: host, port: port)
+        case .parent(let parent): return exception(for: host, port: port, by: .parent(parent))
         case .environment(let environment):
-            guard (scheme == .http ? environment.http : environment.https) != nil else {
-                return nil
+            let parent = scheme == .http ? environment.http : environment.https
+            guard let parent else { return nil }
+            if let exception = exception(for: host, port: port, by: .parent(parent)) {
+                return exception
             }
-            if let exception = exception(for: host, port: port) { return exception }
             return environment.noProxy.first { $0.bypasses(host: host, port: port) }
                 .map { "no_proxy of the environment lists \($0.text)" }
         }
@@ -303,14 +322,14 @@ extension UpstreamSettings {
         for match in rule.matches {
             guard let hosts = match.hosts, !hosts.isEmpty else { return nil }
             for pattern in hosts {
-                guard let exception = exception(forAllOf: pattern) else { return nil }
+                guard let exception = exception(forAllOf: pattern, by: proxy) else { return nil }
                 first = first ?? exception
             }
         }
         return first
     }
 
-    private func exception(forAllOf pattern: HostPattern) -> String? {
+    private func exception(forAllOf pattern: HostPattern, by proxy: UpstreamProxy) -> String? {
         var first: String?
         let other = pattern.first { part in
             // A name that goes direct takes along what is below it.
@@ -320,7 +339,7 @@ extension UpstreamSettings {
                     Host(String(decoding: $0.name, as: UTF8.self))
                 }
             guard let host, part.exactHost != nil || host.address == nil,
-                let exception = exception(for: host, port: nil)
+                let exception = exception(for: host, port: nil, by: proxy)
             else { return true }
             first = first ?? exception
             return false
@@ -329,8 +348,8 @@ extension UpstreamSettings {
     }
 
     /// The same for a host, and for all its ports if `port` is nil.
-    private func exception(for host: Host, port: UInt16?) -> String? {
-        if host.loopbackAddresses != nil { return "\(host.text) is this machine" }
+    private func exception(for host: Host, port: UInt16?, by proxy: UpstreamProxy) -> String? {
+        if isOwnName(host, by: proxy) { return "\(host.text) is this machine" }
         let entry = noProxy.first { entry in
             (port != nil || entry.port == nil) && entry.bypasses(host: host, port: port ?? 0)
         }

@@ -125,6 +125,35 @@ struct ProxyEnvironmentTests {
         #expect(upstream.way(for: .http, host: host, port: 80, override: upstream.proxy) == .direct)
     }
 
+    @Test(arguments: ["http://127.0.0.1:8081", "https://[::1]:8081", "http://localhost:8081"])
+    func `but to one that is on this machine, too, where no exception names them`(
+        url: String
+    ) throws {
+        var upstream = UpstreamSettings()
+        let parent = try ParentProxy(url: url)
+        let environment = ProxyEnvironment(["http_proxy": url, "https_proxy": "http://p.dev"])
+        for proxy in [UpstreamProxy.parent(parent), .environment(environment)] {
+            for name in ["localhost", "app.localhost", "127.0.0.1"] {
+                let host = try #require(Host(name))
+                upstream.proxy = proxy
+                upstream.noProxy = UpstreamSettings().noProxy
+                #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
+                #expect(upstream.exception(for: .http, host: host, port: 80) != nil)
+                upstream.noProxy = []
+                #expect(upstream.way(for: .http, host: host, port: 80) == .parent(parent))
+                #expect(upstream.exception(for: .http, host: host, port: 80) == nil)
+                upstream.proxy = .direct
+                let way = upstream.way(for: .http, host: host, port: 80, override: proxy)
+                #expect(way == .parent(parent))
+            }
+        }
+        let host = try #require(Host("app.localhost"))
+        upstream.proxy = .environment(environment)
+        #expect(upstream.way(for: .https, host: host, port: 443) == .direct)
+        upstream.noProxy = [try #require(NoProxyEntry("localhost"))]
+        #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
+    }
+
     @Test func `NO_PROXY is a list by commas and blanks, in both cases`() throws {
         for name in ["no_proxy", "NO_PROXY"] {
             let environment = ProxyEnvironment([
