@@ -93,6 +93,10 @@ package struct ArchivedExchange: Sendable, Equatable {
         let told = type == nil ? Self.mediaType(content["mimeType"]) : nil
         type = type ?? told
         responseBody = Self.content(content, encoding: "encoding", type: type)
+        if responseBody.content.isEmpty, hadContent(response["bodySize"]) {
+            responseBody.isPartial = true
+            responseBody.isMissing = true
+        }
         if let told, !responseBody.content.isEmpty {
             responseFields.append(Field(name: "Content-Type", value: told))
         }
@@ -107,17 +111,33 @@ package struct ArchivedExchange: Sendable, Equatable {
         requestFields.first { $0.name.lowercased() == name }?.value
     }
 
+    /// Whether the response had content, by its length; that of a redirect helps nobody, and most
+    /// browsers don't save it.
+    private func hadContent(_ size: JSONValue?) -> Bool {
+        if method == "HEAD" || method == "CONNECT" || status < 200 || status == 204 { return false }
+        if (300..<400).contains(status) { return false }
+        let lengths = responseFields.filter { $0.name.lowercased() == "content-length" }
+            .compactMap { NumberReader.unsigned($0.value, max: UInt64(Int32.max)).map(Double.init) }
+        let length = max(size?.number ?? 0, lengths.max() ?? 0)
+        // Nothing at all takes a few bytes under a coding.
+        let isCoded = responseFields.contains { $0.name.lowercased() == "content-encoding" }
+        return length > (isCoded ? Self.emptyCodedBytesMax : 0)
+    }
+
+    private static let emptyCodedBytesMax = 64.0
+
     // MARK: Members
 
     /// The fields of a list of `{name, value}`, without those that HTTP/1.1 could not carry.
     ///
-    /// Chrome and Firefox join the lines of a field, such as Set-Cookie, by LF.
+    /// Chrome and Firefox join the lines of a field, such as Set-Cookie, by LF, others by CRLF.
     private static func fields(_ list: JSONValue?) -> [Field] {
         var fields: [Field] = []
         for item in list?.list ?? [] {
             guard fields.count < fieldsMax else { break }
             // Pseudo-fields of HTTP/2 begin with a colon, which no name has.
-            guard let name = item["name"]?.string, let value = item["value"]?.string,
+            guard let name = item["name"]?.string,
+                let value = item["value"]?.string?.replacing("\r\n", with: "\n"),
                 !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte),
                 value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0A })
             else { continue }

@@ -37,7 +37,7 @@ struct ArchiveReaderTests {
         #expect(exchange.requestBody == ArchivedExchange.Body(Array("héy".utf8)))
         #expect(exchange.status == 200)
         // What says only in the content what it is gets a field for that.
-        #expect(exchange.responseFields.map(\.name) == ["x-a", "Content-Type"])
+        #expect(exchange.responseFields.map(\.name) == ["x-a", "x-b", "x-b", "Content-Type"])
         #expect(exchange.responseBody == ArchivedExchange.Body([0xFF, 0, 1]))
     }
 
@@ -51,6 +51,54 @@ struct ArchiveReaderTests {
         #expect(exchange.requestFields.map(\.value) == ["1", "2"])
         #expect(exchange.responseFields.map(\.name) == ["Set-Cookie", "Set-Cookie", "Y"])
         #expect(exchange.responseFields.map(\.value) == ["a=1", "b=2; Path=/", ""])
+    }
+
+    @Test(arguments: [
+        ("a=1\\r\\nb=2", ["a=1", "b=2"]), ("a\\r\\n", ["a"]), ("a\\r\\nb\\nc", ["a", "b", "c"]),
+        ("a\\rb", []), ("a\\r\\r\\nb", []),
+    ])
+    func `lines may be joined by CRLF`(value: String, lines: [String]) throws {
+        let field = "[{\"name\":\"Set-Cookie\",\"value\":\"\(value)\"}]"
+        let entry =
+            #"{"request":{"method":"GET","url":"http://a/"},"#
+            + #""response":{"status":200,"headers":\#(field)}}"#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.responseFields.map(\.value) == lines)
+    }
+
+    @Test(arguments: [
+        ("GET", 200, "Content-Length", "100", 0, true), ("GET", 200, "X", "100", 100, true),
+        ("POST", 500, "content-length", "1", -1, true), ("GET", 404, "X", "1", 1, true),
+        ("GET", 200, "Content-Length", "0", 0, false), ("GET", 200, "X", "1", -1, false),
+        ("GET", 200, "Transfer-Encoding", "chunked", 0, false),
+        ("GET", 200, "Content-Encoding", "gzip", 20, false),
+        ("GET", 200, "Content-Encoding", "gzip", 200, true),
+        ("HEAD", 200, "Content-Length", "100", 0, false),
+        ("CONNECT", 200, "Content-Length", "100", 0, false),
+        ("GET", 304, "Content-Length", "100", 0, false),
+        ("GET", 204, "Content-Length", "100", 0, false),
+        ("GET", 302, "Content-Length", "100", 0, false),
+    ])
+    func `content that is empty beside its length was not saved`(
+        method: String,
+        status: Int,
+        name: String,
+        value: String,
+        bodySize: Int,
+        isMissing: Bool
+    ) throws {
+        for content in [#"{"size":0}"#, "{}", #"{"size":0,"text":""}"#] {
+            let field = "[{\"name\":\"\(name)\",\"value\":\"\(value)\"}]"
+            let response =
+                "{\"status\":\(status),\"headers\":\(field),\"bodySize\":\(bodySize),"
+                + "\"content\":\(content)}"
+            let entry =
+                "{\"request\":{\"method\":\"\(method)\",\"url\":\"http://a/\"},"
+                + "\"response\":\(response)}"
+            let exchange = try #require(try read(entry: entry))
+            #expect(exchange.responseBody.isMissing == isMissing)
+            #expect(exchange.responseBody.isPartial == isMissing)
+        }
     }
 
     @Test(arguments: [
