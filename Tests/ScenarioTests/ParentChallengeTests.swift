@@ -40,7 +40,7 @@ struct ParentChallengeTests {
             let record = try proxy.record()
             #expect(record["outcome"] == "error")
             #expect(record["error.parent_refused"] == scheme)
-            let words = "did not accept the client's credentials (\(scheme))."
+            let words = "answered 407 to the client's credentials (\(scheme))."
             #expect(record["error.detail"]?.contains(words) == true)
             #expect(record["login"] == nil)
             #expect(!proxy.logText.contains("dTpw") && !proxy.logText.contains("three"))

@@ -295,12 +295,11 @@ extension Exchange {
         )
         guard !isOrigins, record.loginStep == nil, let hop else { return }
         let challenge = ParentChallenge(to: credentials, in: head.fields)
-        let said =
-            challenge?.refusedText.map { "did not accept the client's credentials\($0)" }
-            ?? "wants to know who asks"
+        // The sentence of the error says what that means.
+        let asked = challenge?.refusedText.map { " to the client's credentials\($0)" } ?? ""
         record.error = LupinError(
             .httpRequestDenied,
-            detail: "The parent proxy \(hop.text) \(said).",
+            detail: "The parent proxy \(hop.text) answered 407\(asked).",
             side: .upstream,
             retry: .never,
             status: 407
