@@ -75,8 +75,8 @@ extension StoredResponse {
     }
 
     /// Of response fields only exact names: `Surrogate-Key` is no secret.
-    private static let secretFields = NameSet(SecretNames.fields.filter { !$0.contains("*") })
-    private static let secretSelectors = NameSet(SecretNames.fields)
+    private static let secretFields = NameSet(SecretNames.everywhere.filter { !$0.contains("*") })
+    private static let secretSelectors = SecretNames.set()
 
     private static let lineEnd: [UInt8] = [0x0D, 0x0A]
 }

@@ -20,7 +20,7 @@ struct StepDecoder {
         }
     }
     /// The fields whose values are credentials.
-    private static let credentials = NameSet(SecretNames.fields)
+    private static let credentials = SecretNames.set()
 
     private var keys: [DocumentedKey] {
         switch side {

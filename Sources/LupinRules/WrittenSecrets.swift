@@ -11,7 +11,7 @@ struct WrittenSecrets {
 
     init(_ settings: RedactionSettings) {
         redactor = Redactor(settings: settings, secrets: [], digest: { _ in 0 })
-        parameters = NameSet(SecretNames.parameters + settings.query, readsParts: true)
+        parameters = SecretNames.parameters(besides: settings.query)
     }
 
     /// The position of a value.

@@ -49,7 +49,7 @@ struct ConfinedText {
             + Self.list("Variables given that look like credentials; env -u takes one away", given)
     }
 
-    private static let credentials = NameSet(SecretNames.everywhere)
+    private static let credentials = SecretNames.set()
 
     private static func list(_ title: String, _ names: [String]) -> [String] {
         names.isEmpty ? [] : [title] + wrapped(names.map(LogText.plain))

@@ -52,11 +52,11 @@ package final class MemberRedaction: Sendable {
     private let codes = NameSet(SecretNames.codes, readsParts: true)
     /// In forms, where names mean the same as in a URL.
     private let parameters: NameSet
-    private let fields = NameSet(SecretNames.fields)
+    private let fields = SecretNames.set()
 
     package init(names: [String]) {
-        self.names = NameSet(SecretNames.members + names, readsParts: true)
-        parameters = NameSet(SecretNames.parameters + names, readsParts: true)
+        self.names = SecretNames.set(besides: names, readsParts: true)
+        parameters = SecretNames.parameters(besides: names)
     }
 
     /// Whether a text in which these kinds of escapes are `present` may have members of JSON.
@@ -73,6 +73,9 @@ package final class MemberRedaction: Sendable {
         var findings: [Finding] = []
         if isStart, let first = formField(in: text, from: 0) { findings.append(first) }
         search(text, from: findings.last?.value.upperBound ?? 0, isLine: false, &findings)
+        for part in FormPart.all(in: text) {
+            if let found = finding(part, in: text) { findings.append(found) }
+        }
         searchEncoded(text, layer: 1, &findings) { $0 }
         return findings
     }
@@ -95,11 +98,15 @@ package final class MemberRedaction: Sendable {
         var search = Search()
         var i = text.nameMark(from: start)
         while i < text.count {
+            // What lies between name and value is searched, too.
+            if text[i] == 0x22, let value = pairedValue(in: text, from: i, &search) {
+                findings.append(value)
+            }
             let found =
                 switch text[i] {
                 case 0x22:
                     member(in: text, from: i, &search)
-                        ?? (isLine ? nil : part(in: text, from: i) ?? written(in: text, from: i))
+                        ?? (isLine ? nil : written(in: text, from: i))
                 case 0x5C:
                     nestedMember(in: text, from: i, &search)
                         ?? (isLine ? nil : nestedPart(in: text, from: i))
@@ -159,7 +166,30 @@ package final class MemberRedaction: Sendable {
             return nil
         }
         i = text.behindSpace(from: i + 1)
-        var found = Finding(anchor: quote, value: i..<i)
+        return value(in: text, at: i, anchor: quote, sense, &search)
+    }
+
+    /// The value of a pair such as `{"name": "password", "value": "…"}`, in whatever order.
+    private func pairedValue(
+        in text: Span<UInt8>,
+        from quote: Int,
+        _ search: inout Search
+    ) -> Finding? {
+        guard let pair = NamedPair(in: text, at: quote),
+            sense(of: text, pair.name) == .secret
+        else { return nil }
+        return value(in: text, at: pair.value, anchor: quote, .secret, &search)
+    }
+
+    /// The value at `i`, if it is hidden.
+    private func value(
+        in text: Span<UInt8>,
+        at i: Int,
+        anchor: Int,
+        _ sense: Sense,
+        _ search: inout Search
+    ) -> Finding? {
+        var found = Finding(anchor: anchor, value: i..<i)
         // The value may follow in what has not come yet.
         guard i < text.count else { return found }
         switch text[i] {
@@ -171,8 +201,9 @@ package final class MemberRedaction: Sendable {
         case 0x5B, 0x7B: return container(in: text, found, sense, quote: nil, &search)
         case 0x30...0x39, 0x2D:
             guard sense == .secret else { return nil }
-            while i < text.count, !text[i].endsBareValue { i += 1 }
-            found.value = found.value.lowerBound..<i
+            var end = i
+            while end < text.count, !text[end].endsBareValue { end += 1 }
+            found.value = i..<end
             found.isBare = true
             return found
         default: return nil
@@ -222,38 +253,18 @@ package final class MemberRedaction: Sendable {
         return found
     }
 
-    /// The value behind `name="name"` of a part of a multipart form (RFC 7578 §4.2), if the name is
-    /// on the list.
-    private func part(in text: Span<UInt8>, from quote: Int) -> Finding? {
-        guard quote > Self.partName.count,
-            text.extracting(quote - Self.partName.count..<quote).equalsIgnoringCase(
-                Self.partName.span
-            ),
-            [0x20, 0x3B, 0x09].contains(text[quote - Self.partName.count - 1]),
-            let end = text.jsonStringEnd(from: quote, within: Self.nameBytesMax),
-            end < text.count, let sense = sense(of: text, quote + 1..<end)
-        else { return nil }
-        // An empty line ends the head of the part.
-        let headEnd = min(text.count, end + Self.partHeadBytesMax)
-        var i = end
-        while i < headEnd, !text.hasLineEnds(at: i) { i += 1 }
-        guard i < headEnd else {
-            // The value may follow in what has not come yet.
-            guard headEnd == text.count else { return nil }
-            return Finding(anchor: quote, value: headEnd..<headEnd)
+    /// The value of a part of a multipart form, if the name is on the list.
+    private func finding(_ part: FormPart, in text: Span<UInt8>) -> Finding? {
+        guard let sense = sense(of: part.name.span, 0..<part.name.count) else { return nil }
+        // The value may follow in what has not come yet.
+        guard let value = part.value else {
+            return Finding(anchor: part.start, value: text.count..<text.count)
         }
-        let value = i + 4
-        var close = value
-        while close < text.count, !text.hasDelimiter(at: close) { close += 1 }
         var search = Search()
-        let isWhole = close < text.count
-        guard hides(text, value..<close, sense, isWhole: isWhole, &search) else { return nil }
-        return Finding(anchor: quote, value: value..<close)
+        let isWhole = value.upperBound < text.count
+        guard hides(text, value, sense, isWhole: isWhole, &search) else { return nil }
+        return Finding(anchor: part.start, value: value)
     }
-
-    private static let partName = Array("name=".utf8)
-    /// The head of a part has two or three short lines.
-    private static let partHeadBytesMax = 1024
 
     /// `\"name\": value` of a JSON text that stands in a string of another one.
     private func nestedMember(
@@ -420,18 +431,6 @@ extension Span<UInt8> {
     /// Whether `\r` or `\n` stands at `i`.
     fileprivate func hasLineEscape(at i: Int) -> Bool {
         i + 1 < count && (self[i + 1] == 0x72 || self[i + 1] == 0x6E)
-    }
-
-    /// Whether an empty line begins behind a line that ends at `i`.
-    fileprivate func hasLineEnds(at i: Int) -> Bool {
-        count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x0D
-            && self[i + 3] == 0x0A
-    }
-
-    /// Whether a delimiter of a multipart body begins at `i`.
-    fileprivate func hasDelimiter(at i: Int) -> Bool {
-        count - i >= 4 && self[i] == 0x0D && self[i + 1] == 0x0A && self[i + 2] == 0x2D
-            && self[i + 3] == 0x2D
     }
 
     /// Whether it holds a name or a value that only the exchange of a code for a token has (RFC

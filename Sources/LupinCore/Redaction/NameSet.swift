@@ -7,6 +7,8 @@ package struct NameSet: Sendable {
     /// Of each length, a bit for every byte below 128 with which a name ends.
     private var ends: [(low: UInt64, high: UInt64)] = []
     private var globs: [Glob] = []
+    /// Names that no glob means.
+    private var exceptions: [Glob] = []
     /// Whether each part of `user[token]`, `token[value]` and `user.token` counts, too.
     private var readsParts = false
 
@@ -16,16 +18,21 @@ package struct NameSet: Sendable {
         let least: Int
         /// The byte with which a name must end; nil where it may be any.
         let last: UInt8?
+
+        init(_ bytes: [UInt8]) {
+            self.bytes = bytes
+            last = bytes.last == 0x2A ? nil : bytes.last
+            least = bytes.count { $0 != 0x2A }
+        }
     }
 
-    package init(_ names: [String], readsParts: Bool = false) {
+    package init(_ names: [String], except: [String] = [], readsParts: Bool = false) {
         self.readsParts = readsParts
+        exceptions = except.map { Glob($0.utf8.map(\.asciiLowercased)) }
         for name in names {
             let bytes = name.utf8.map(\.asciiLowercased)
             guard !bytes.contains(0x2A) else {
-                let last = bytes.last == 0x2A ? nil : bytes.last
-                let least = bytes.count { $0 != 0x2A }
-                globs.append(Glob(bytes: bytes, least: least, last: last))
+                globs.append(Glob(bytes))
                 continue
             }
             while byLength.count <= bytes.count {
@@ -40,8 +47,9 @@ package struct NameSet: Sendable {
     }
 
     package func contains(_ name: Span<UInt8>) -> Bool {
-        if holds(name) { return true }
-        return readsParts && holdsPart(of: name)
+        guard readsParts else { return holds(name) }
+        let read = name.extracting(name.readPart)
+        return holds(read) || holdsPart(of: read)
     }
 
     /// Whether `user`, `token` or `value` of `user.token[value]` is in the set.
@@ -68,8 +76,12 @@ package struct NameSet: Sendable {
                 }
             }
         }
+        return NameSet.holds(globs, name, end) && !NameSet.holds(exceptions, name, end)
+    }
+
+    private static func holds(_ globs: [Glob], _ name: Span<UInt8>, _ end: UInt8) -> Bool {
         for glob in globs where name.count >= glob.least && glob.last ?? end == end {
-            if NameSet.matches(glob.bytes.span, name) { return true }
+            if matches(glob.bytes.span, name) { return true }
         }
         return false
     }
@@ -99,4 +111,21 @@ package struct NameSet: Sendable {
         while g < glob.count, glob[g] == 0x2A { g += 1 }
         return g == glob.count
     }
+}
+
+extension Span<UInt8> {
+    /// What of a name its readers see: many ignore blanks at its ends, and what is behind a NUL.
+    fileprivate var readPart: Range<Int> {
+        var start = 0
+        while start < count, self[start].isIgnoredInNames { start += 1 }
+        var end = start
+        while end < count, self[end] != 0 { end += 1 }
+        while end > start, self[end - 1].isIgnoredInNames { end -= 1 }
+        return start..<end
+    }
+}
+
+extension UInt8 {
+    /// A control, a space, or the `+` that stands for one.
+    fileprivate var isIgnoredInNames: Bool { self <= 0x20 || self == 0x2B || self == 0x7F }
 }

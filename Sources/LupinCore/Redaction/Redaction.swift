@@ -30,13 +30,12 @@ package struct Redactor: Sendable {
         isOff: Bool = false,
         digest: @escaping Digest
     ) {
-        let fields = NameSet(SecretNames.fields + settings.headers)
+        let fields = SecretNames.set(besides: settings.headers)
         self.fields = fields
         knownFields = FieldName.allCases.reduce(FieldNameSet()) { set, name in
             fields.contains(name.spelling.utf8Span.span) ? set.with(name) : set
         }
-        let parameters = NameSet(SecretNames.parameters + settings.query, readsParts: true)
-        urls = URLRedaction(parameters: parameters)
+        urls = URLRedaction(parameters: SecretNames.parameters(besides: settings.query))
         members = MemberRedaction(names: settings.json)
         self.digest = digest
         self.isOff = isOff
@@ -65,6 +64,7 @@ package struct Redactor: Sendable {
         if Redactor.protocols.span.equalsIgnoringCase(name) {
             return SecretNames.holdToken(inProtocols: value)
         }
+        if SecretNames.isCredential(value) { return true }
         return Redactor.codes.contains(name) && SecretNames.isRandomCode(value)
     }
 

@@ -9,40 +9,49 @@ package enum SecretNames {
     /// Hidden in every place.
     package static let everywhere = [
         // Credentials under their usual names.
-        "authorization", "*authorization", "proxy-authorization", "authentication-info",
-        "proxy-authentication-info", "auth", "*-auth", "bearer", "dpop", "token", "*token", "jwt",
-        "*-jwt", "*_jwt", "*assertion", "samlresponse", "samlart", "ticket", "credential",
+        "authorization", "*authorization", "*authorization-auxiliary", "proxy-authorization",
+        "authentication-info", "proxy-authentication-info", "*authentication", "auth", "*-auth",
+        "bearer", "*-bearer", "dpop", "token", "*token", "x-auth-token", "x-csrf-token",
+        "x-amz-security-token", "id_token_hint", "jwt", "*-jwt", "*_jwt", "*assertion",
+        "samlresponse", "samlart", "ticket", "*-ticket", "credential", "*-credential",
+        "*-credentials", "macaroon", "*-macaroon", "macaroons", "x-registry-config",
+        "x-jfrog-art-api", "x-honeycomb-team", "x-amzn-oidc-data", "x-forwarded-client-cert",
+        "x-rh-identity",
         // Sessions.
-        "cookie", "cookie2", "set-cookie", "set-cookie2", "session", "*session-id", "*session_id",
-        "*sessionid", "*sessid", "sid", "csrf", "xsrf",
+        "cookie", "cookie2", "set-cookie", "set-cookie2", "*cookie", "*cookie2", "__host-*",
+        "__secure-*", "session", "x-session", "x-*-session", "user_session", "user-session",
+        "usersession", "auth_session", "auth-session", "authsession", "*session-id", "*session_id",
+        "*sessionid", "*session-key", "*session_key", "*sessionkey", "*sessid", "sid", "*-sid",
+        "csrf", "*-csrf", "*_csrf", "xsrf", "*-xsrf", "*_xsrf",
         // Passwords and keys.
-        "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*-pwd", "*_pwd", "*secret*",
-        "apikey", "api-key", "x-api-key", "*apikey", "*api-key", "*api_key", "*private-key",
-        "*private_key", "*privatekey", "*access-key", "*access_key", "*accesskey",
-        "*access_key_id", "*accesskeyid", "account-key", "account_key", "accountkey",
-        "*subscription-key", "connection_string", "connectionstring",
+        "pass", "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*-pwd", "*_pwd",
+        "*-pat", "*secret*", "psk", "apikey", "api-key", "x-api-key", "*-key", "*apikey",
+        "*api_key", "*private_key", "*privatekey", "*access_key", "*accesskey", "*access_key_id",
+        "*accesskeyid", "account_key", "accountkey", "*auth_key", "*authkey", "*master_key",
+        "*masterkey", "*application_key", "connection_string", "connectionstring",
         // What is shown once, or proves that its sender has a key.
-        "otp", "totp", "code_verifier", "device_code", "auth_code", "auth-code",
-        "authorization_code", "authorization-code", "pin", "*-pin", "*_pin", "hmac", "sig", "sign",
-        "sas", "*signature", "*signature-256",
+        "otp", "*-otp", "totp", "*-totp", "code_verifier", "oauth_verifier", "device_code",
+        "auth_code", "auth-code", "authorization_code", "authorization-code", "pin", "*-pin",
+        "*_pin", "hmac", "sig", "sign", "*-sign", "sas", "*signature", "*signature-256",
     ]
 
-    /// Fields of heads besides: ordinary words in other places, or for the cache's list of names.
-    package static let fields =
-        everywhere + [
-            "x-auth-token", "x-amz-security-token", "x-csrf-token", "*-key", "*cookie", "*cookie2",
-            "*authentication", "x-jfrog-art-api", "x-honeycomb-team", "x-amzn-oidc-data",
-            "*-sign", "x-forwarded-client-cert", "x-rh-identity", "x-session", "*-bearer", "*-pat",
-            "*-otp", "*-totp", "*-credential", "*-credentials", "*-ticket", "*-sid",
-        ]
+    /// Names of rules about secrets, which those of `everywhere` with `*` do not mean.
+    private static let ordinary = ["*policy", "*policies"]
+
+    /// The names that hide values everywhere, and some besides.
+    package static func set(besides names: [String] = [], readsParts: Bool = false) -> NameSet {
+        NameSet(everywhere + names, except: ordinary, readsParts: readsParts)
+    }
+
+    /// The same for parameters of URLs and fields of forms.
+    package static func parameters(besides names: [String]) -> NameSet {
+        set(besides: parameters + names, readsParts: true)
+    }
 
     /// Parameters of URLs and fields of forms besides: in JSON these are ordinary words.
     package static let parameters =
-        everywhere + ["code", "state", "key", "x-amz-credential", "x-goog-credential"]
+        ["code", "state", "key"]
         + lists.filter { !$0.contains("*") }.map { $0 + "[*" }
-
-    /// Members of JSON, and fields of multipart forms.
-    package static let members = everywhere
 
     /// Members whose lists and objects hold secrets if they hold a text.
     ///
@@ -108,6 +117,34 @@ package enum SecretNames {
             default: return nil
             }
         }
+    }
+
+    /// Whether the value of a field that is not known is a credential, by the scheme at its start:
+    /// one word behind it that looks made up, after `Bearer` any.
+    package static func isCredential(_ value: Span<UInt8>) -> Bool {
+        let space = value.place(of: 0x20)
+        guard space > 0, space <= schemeBytesMax, space < value.count else { return false }
+        let scheme = value.extracting(first: space)
+        guard schemes.contains(scheme) else { return false }
+        let rest = String(copying: value.extracting(space..<value.count)).split(separator: " ")
+        if bearer.contains(scheme) { return rest.count == 1 }
+        return scheme.place(of: 0x2D) < scheme.count
+            || (rest.count == 1 && (rest[0].hasSuffix("=") || isMadeUp(rest[0])))
+    }
+
+    private static let schemeBytesMax = 24
+    private static let bearer = NameSet(["bearer", "dpop"])
+    private static let schemes = NameSet(
+        ["bearer", "dpop", "aws4-hmac-sha256", "scram-sha-256", "basic", "token", "apikey"]
+            + ConnectionLogin.allCases.map(\.rawValue)
+    )
+
+    /// Whether a word has a digit, or a capital behind a small letter, as few names have.
+    private static func isMadeUp(_ word: Substring) -> Bool {
+        word.utf8.contains { $0.isASCIIDigit }
+            || zip(word.utf8, word.utf8.dropFirst()).contains {
+                0x61...0x7A ~= $0 && 0x41...0x5A ~= $1
+            }
     }
 
     /// Whether a value of `Sec-WebSocket-Protocol` holds a credential, which pages put there since

@@ -175,7 +175,7 @@ extension StandIn {
             || Self.credentialFields.contains(storage.extracting(line.name.range))
     }
 
-    private static let credentialFields = NameSet(SecretNames.fields)
+    private static let credentialFields = SecretNames.set()
 
     private func isOwnField(_ line: FieldSection.Line, of fields: FieldSection) -> Bool {
         fields.nameEquals(line, field.utf8Span.span)

@@ -136,6 +136,61 @@ struct MemberRedactionTests {
         #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
     }
 
+    /// As archives, settings and forms list them.
+    @Test(arguments: [
+        (#"{"name":"password","value":"a"}"#, #"{"name":"password","value":"*"}"#),
+        (#"{"value":"a","name":"password"}"#, #"{"value":"*","name":"password"}"#),
+        (
+            #"[{"key" : "API_KEY" , "value" : "a"},{"key":"x","value":"b"}]"#,
+            #"[{"key" : "API_KEY" , "value" : "*"},{"key":"x","value":"b"}]"#
+        ),
+        (
+            #"{"name":"Cookie","type":"text","n":1,"value":"a\"b","c":"d"}"#,
+            #"{"name":"Cookie","type":"text","n":1,"value":"*","c":"d"}"#
+        ),
+        (
+            #"{"name":"pin","token":"a","value":1234}"#,
+            #"{"name":"pin","token":"*","value":"*"}"#
+        ),
+        (#"{"name":"secret","value":{"a":"b"}}"#, #"{"name":"secret","value":"*"}"#),
+        (#"{"Name":"token","Value":"a"#, #"{"Name":"token","Value":"*"#),
+        (#"{"name":"author","value":"a"}"#, #"{"name":"author","value":"a"}"#),
+        (#"{"name":"token"},{"value":"a"}"#, #"{"name":"token"},{"value":"a"}"#),
+        (#"{"name":"token","a":{"value":"b"}}"#, #"{"name":"token","a":{"value":"b"}}"#),
+        (#"{"name":"token","label":"a"}"#, #"{"name":"token","label":"a"}"#),
+    ])
+    func `a value is hidden by the name beside it`(body: String, shown: String) {
+        let expected = shown.replacing("*", with: mark)
+        #expect(Masks.kept(body) == expected)
+        #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
+    @Test(arguments: [
+        "name=password", "name=\"password\"", "NAME=Password", "filename=a; name=password",
+        "name = password", "name*=UTF-8''p%61ssword", "name=x; name*=utf-8'en'password",
+        "name=\"pass\\word\"", "filename=\"a; name=b\"; name=password", "name=password ;a=b",
+        "name=\"user[password]\"",
+    ])
+    func `a part of a form is hidden by its name, however that is written`(parameters: String) {
+        for field in ["Content-Disposition: form-data", "content-disposition:form-data"] {
+            let head = "--b\r\nContent-Type: text/plain\r\n\(field); \(parameters)\r\n\r\n"
+            let rest = "\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\nb\r\n--b--"
+            let body = head + "hunter22\r\n2" + rest
+            #expect(Masks.kept(body) == head + mark + rest)
+            #expect(Masks.kept(Array(body.utf8).map { [$0] }) == head + mark + rest)
+        }
+    }
+
+    @Test(arguments: [
+        "name=a", "filename=password", "filename=\"x; name=password\"", "name=\"a; name=password\"",
+        "filename*=UTF-8''password; name=a", "x-name=password", "name",
+    ])
+    func `one with another name stays`(parameters: String) {
+        let body =
+            "--b\r\nContent-Disposition: form-data; \(parameters)\r\n\r\nhunter22\r\n--b--"
+        #expect(Masks.kept(body) == body)
+    }
+
     @Test func `a list in which lists lie is read once`() {
         let depth = 20_000
         let body =

@@ -54,14 +54,12 @@ enum RedactionDocument {
 
     /// The table of names, which the manual has, too.
     static var table: [String] {
-        let all = SecretNames.everywhere
         func row(_ place: String, _ names: [String]) -> String {
             "| \(place) | \(names.map { "`\($0)`" }.joined(separator: ", ")) |"
         }
-        let parameters = SecretNames.parameters.filter { !all.contains($0) && !$0.contains("[") }
+        let parameters = SecretNames.parameters.filter { !$0.contains("[") }
         return [
-            "| Where | Names |", "| --- | --- |", row("everywhere", all),
-            row("fields of heads", SecretNames.fields.filter { !all.contains($0) }),
+            "| Where | Names |", "| --- | --- |", row("everywhere", SecretNames.everywhere),
             row("parameters of URLs, fields of forms", parameters),
             row("fields and JSON, where the value is random", SecretNames.codes),
             row("lists and objects that hold a text", SecretNames.lists),
@@ -72,11 +70,13 @@ enum RedactionDocument {
 
     /// What holds of all names.
     private static let meaning = [
-        "Names have no case, and `*` is any text. Of `user[token]`, `token[value]` and",
+        "Names have no case, and `*` is any text, unless the name ends with `policy`. Blanks at the",
+        "ends of a parameter's name are ignored. Of `user[token]`, `token[value]` and",
         "`user.token` each part counts. In JSON all that lies below a name is hidden, a list or an",
         "object as a whole; `true`, `false` and `null` stay. So it is in bodies, and for JSON in a",
         "field or a URL, also in a string of other JSON or percent-encoded up to twice. In a",
-        "string of a body a form counts, too, and one field of a head: `\"Cookie: a=b\"`.",
+        "string of a body a form counts, too, and one field of a head: `\"Cookie: a=b\"`. A pair as",
+        "in `{\"name\": \"token\", \"value\": \"…\"}` counts as `token`.",
     ]
 
     /// What the names alone do not say.
@@ -88,6 +88,9 @@ enum RedactionDocument {
         "characters on average.",
         "`404`, `not_found` and `ERR_TLS_CERT` stay. A number under a name of the last row is a",
         "count, as in `\"max_tokens\": 4096`, and stays.",
+        "",
+        "A field that lupin does not know is hidden where its value is a credential, such as",
+        "`Bearer abc`.",
         "",
         "`Sec-WebSocket-Protocol` is hidden where it holds a token: behind a word such as",
         "`bearer`, or as a long random word.",
