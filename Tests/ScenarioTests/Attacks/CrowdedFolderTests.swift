@@ -85,7 +85,8 @@ struct CrowdedFolderTests {
         try await LupinPair.run(way: { _ in "" }) { pair in
             let sockets = try SiblingFolder.sockets(in: pair.folder)
             #expect(sockets.count == 2)
-            let (told, canLeave) = (Mutex<[String]>([]), Mutex(false))
+            let told = Mutex<[String]>([])
+            let canLeave = Mutex(false)
             let elsewhere = TestThread {
                 guard TestThread.leaveNetwork() else { return }
                 canLeave.withLock { $0 = true }
