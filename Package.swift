@@ -84,9 +84,9 @@ let package = Package(
         .executableTarget(
             name: "lupin",
             dependencies: [
-                "LupinProxy", "LupinUpstream", "LupinConsole", "LupinRules", "LupinIO", "LupinTLS",
-                "LupinWire", "LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore",
-                argumentParser, logging,
+                "LupinProxy", "LupinUpstream", "LupinConfinement", "LupinConsole", "LupinRules",
+                "LupinIO", "LupinTLS", "LupinWire", "LupinRecords", "LupinCaching", "LupinPolicy",
+                "LupinCore", argumentParser, logging,
             ],
             swiftSettings: cold,
             linkerSettings: selfContained,
@@ -105,13 +105,18 @@ let package = Package(
         .target(
             name: "LupinProxy",
             dependencies: [
-                "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules",
-                "LupinStore", "LupinRedis", "LupinInspector", "LupinRecords", "LupinCaching",
-                "LupinPolicy", "LupinCore", logging,
+                "LupinUpstream", "LupinConfinement", "LupinIO", "LupinTLS", "LupinWire",
+                "LupinCoding", "LupinRules", "LupinStore", "LupinRedis", "LupinInspector",
+                "LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
         // Below the proxy on the same floor
+        .target(
+            name: "LupinConfinement",
+            dependencies: ["LupinIO", "LupinCore", "CLinux"],
+            swiftSettings: cold
+        ),
         .target(
             name: "LupinUpstream",
             dependencies: [
@@ -278,6 +283,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LupinConfinementTests",
+            dependencies: ["LupinConfinement", "LupinIO", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LupinUpstreamTests",
             dependencies: [
                 "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinPolicy", "LupinCore",
@@ -296,9 +306,9 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "LupinProxy", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinRecords", "LupinCaching", "LupinPolicy", "LupinCore", "LupinTestKit", "lupin",
-                logging,
+                "LupinProxy", "LupinConfinement", "LupinIO", "LupinTLS", "LupinCoding",
+                "LupinRules", "LupinStore", "LupinRecords", "LupinCaching", "LupinPolicy",
+                "LupinCore", "LupinTestKit", "lupin", logging,
             ],
             swiftSettings: strict
         ),

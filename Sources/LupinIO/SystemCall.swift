@@ -34,7 +34,7 @@ package struct SystemError: Error, Equatable, Sendable {
 package enum SystemCall {
     /// Runs a call, and repeats it on EINTR; returns a failure as `-errno`.
     @inline(__always)
-    static func value(_ call: () -> Int) -> Int {
+    package static func value(_ call: () -> Int) -> Int {
         while true {
             let result = call()
             if result >= 0 { return result }
@@ -44,7 +44,7 @@ package enum SystemCall {
     }
 
     /// Runs a call that a signal shall end; returns a failure as `-errno`.
-    static func once(_ call: () -> Int) -> Int {
+    package static func once(_ call: () -> Int) -> Int {
         let result = call()
         return result >= 0 ? result : -Int(errno)
     }

@@ -1,4 +1,5 @@
 // Programs that a confined command can't run, since they are there outside alone.
+import LupinConfinement
 import LupinCore
 import LupinIO
 

@@ -1,6 +1,6 @@
 // `lupin apart`: what starts a token command beside a confined command; not for people.
 import ArgumentParser
-import LupinIO
+import LupinConfinement
 
 struct ApartCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

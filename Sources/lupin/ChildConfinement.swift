@@ -1,5 +1,6 @@
 // What `lupin exec --confine` keeps from its command, and how the command is started then.
 import ArgumentParser
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,6 +1,7 @@
 // Runs one command under lupin: its proxy, its files, its signals, its end.
 import ArgumentParser
 import Logging
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

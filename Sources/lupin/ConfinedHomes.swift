@@ -1,4 +1,5 @@
 // What a confined command sees of temporary folders, of homes, and of what variables name of them.
+import LupinConfinement
 import LupinCore
 import LupinIO
 

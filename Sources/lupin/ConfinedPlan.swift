@@ -1,4 +1,5 @@
 // What a command sees in `lupin exec --confine`, and why.
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,4 +1,5 @@
 // What serves a confined command while it runs: its proxy, and the name server that it sees.
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinProxy

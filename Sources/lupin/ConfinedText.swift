@@ -1,4 +1,5 @@
 // What `lupin exec --confine --explain` prints: what a command would see, and why.
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,4 +1,5 @@
 // The variables that a confined command does not get: what shows secrets, and what names doors.
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,5 +1,5 @@
 // Whether `lupin exec --confine` works on this machine, and what keeps it from that.
-import LupinCore
+import LupinConfinement
 import LupinIO
 
 /// A test of `lupin exec --confine`.

@@ -1,5 +1,5 @@
 // Which settings of git and cargo a confined command does not see, and why.
-import LupinCore
+import LupinConfinement
 import LupinIO
 
 /// A file of settings with those that it includes, as far as they are not known to be harmless.

@@ -1,5 +1,6 @@
 // `lupin exec`: runs one command through lupin, without any setup before or after.
 import ArgumentParser
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,5 +1,6 @@
 // The command `lupin`: its subcommands, and the meaning of its exit codes.
 import ArgumentParser
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

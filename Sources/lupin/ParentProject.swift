@@ -1,4 +1,5 @@
 // Which project around its working folder a confined command reads, and can't write to.
+import LupinConfinement
 import LupinCore
 import LupinIO
 

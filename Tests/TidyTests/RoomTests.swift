@@ -4,7 +4,8 @@ import Testing
 
 /// The rooms with a foreign library, and so with `unsafe`.
 private let unsafeRooms: Set<String> = [
-    "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
+    "LupinConfinement", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules",
+    "LupinStore",
 ]
 
 /// `unsafe` outside its rooms, or without the invariant it rests on; promises made to the compiler.
@@ -16,11 +17,11 @@ func unsafeFindings(in file: SourceFile) -> [Finding] {
         )
     }
     for i in file.occurrences(of: ["nonisolated", "(", "unsafe", ")"])
-    where !file.path.hasSuffix("/LupinIO/Executor.swift") {
+    where !file.path.hasSuffix("/LupinIO/Loop/Executor.swift") {
         findings.append(
             file.finding(
                 at: file.tokens[i].line,
-                "nonisolated(unsafe) stands in LupinIO/Executor.swift only"
+                "nonisolated(unsafe) stands in LupinIO/Loop/Executor.swift only"
             )
         )
     }
@@ -85,7 +86,7 @@ func sharedTypes(in tree: [SourceFile]) -> Set<String> {
 
 /// Locks outside the types that `Shared.swift` lists and the two files that hand work over.
 func lockFindings(in file: SourceFile, sharedTypes: Set<String>) -> [Finding] {
-    let doors = ["Sources/LupinIO/Mailbox.swift", "Sources/LupinIO/HelperThread.swift"]
+    let doors = ["Sources/LupinIO/Loop/Mailbox.swift", "Sources/LupinIO/Loop/HelperThread.swift"]
     guard file.isShipped, !doors.contains(file.path) else { return [] }
     var findings: [Finding] = []
     var enclosing: [String?] = []
@@ -161,7 +162,7 @@ struct RoomTests {
             "Sources/LupinWire/A.swift",
             "class A {\n// Safety: c\nlet c: D\nfunc a() { unsafe b() }\n}"
         ),
-        ("Sources/LupinIO/Executor.swift", "nonisolated(unsafe) var a = 1"),
+        ("Sources/LupinIO/Loop/Executor.swift", "nonisolated(unsafe) var a = 1"),
         ("Sources/LupinProxy/Worker.swift", "var unownedExecutor: E { unsafe loop.e() }"),
         ("Sources/LupinCore/A.swift", "// unsafe\nlet a = \"unsafe\""),
     ])
@@ -185,7 +186,7 @@ struct RoomTests {
     @Test(arguments: [
         ("Sources/LupinProxy/A.swift", "final class TokenStore { let lock = Mutex(0) }"),
         ("Sources/LupinProxy/A.swift", "extension TokenStore { class B { let lock = Mutex(0) } }"),
-        ("Sources/LupinIO/Mailbox.swift", "final class A { let lock = Mutex(0) }"),
+        ("Sources/LupinIO/Loop/Mailbox.swift", "final class A { let lock = Mutex(0) }"),
         ("Tests/LupinTestKit/A.swift", "final class A { let lock = Mutex(0) }"),
     ])
     func `a lock in a listed type passes`(sample: (path: String, text: String)) {

@@ -1,5 +1,6 @@
 // Gets a credential from a token's source: files, a program, or a token server.
 import Logging
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinPolicy

@@ -1,5 +1,6 @@
 // That a confined command reaches its proxy and nothing else, and is otherwise like any command.
 import Foundation
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinTestKit

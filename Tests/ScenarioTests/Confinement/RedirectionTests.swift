@@ -1,5 +1,6 @@
 // That a confined command which ignores the proxy variables is led to lupin, and judged there.
 import Foundation
+import LupinConfinement
 import LupinCore
 import LupinIO
 import LupinTestKit

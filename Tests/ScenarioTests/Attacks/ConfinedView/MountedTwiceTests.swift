@@ -1,5 +1,6 @@
 // That what is kept from a confined command is so by every path, where folders are mounted again.
 import Foundation
+import LupinConfinement
 import LupinCore
 import LupinIO
 import Testing

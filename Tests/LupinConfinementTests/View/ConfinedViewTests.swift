@@ -1,0 +1,227 @@
+// Which steps a view takes: what is given, what is covered, and which folders are frozen.
+import LupinConfinement
+import Testing
+
+struct ConfinedViewTests {
+    private static let folders: Set = ["/", "/etc", "/etc/app", "/srv", "/srv/w", "/srv/w/in"]
+
+    private func steps(_ places: (ViewedPlace.Mark, String)...) -> [ViewStep] {
+        ConfinedView(places.map { ViewedPlace($0, $1) }).steps { Self.folders.contains($0) }
+    }
+
+    @Test func `what is absent outside of what was given is left out of its frozen folder`() {
+        let found = steps((.absent, "/etc/app/key"), (.absent, "/etc/app/log"))
+        #expect(found == [.freeze("/etc/app", without: ["key", "log"], withoutDots: false)])
+    }
+
+    @Test func `what is not there yet can't come to be: the folder that is there is frozen`() {
+        #expect(
+            steps((.absent, "/etc/app/new/below/key"))
+                == [.freeze("/etc/app", without: ["new"], withoutDots: false)]
+        )
+    }
+
+    @Test func `below the root, which can't be frozen, a file is covered`() {
+        #expect(steps((.absent, "/lupin.yaml")) == [.cover("/lupin.yaml")])
+    }
+
+    @Test func `in what may be written a file is covered, after all else`() {
+        #expect(
+            steps((.absent, "/srv/w/rules"), (.writable, "/srv/w"))
+                == [.give("/srv/w"), .cover("/srv/w/rules")]
+        )
+    }
+
+    @Test func `in new, emptied and absent folders there is nothing to cover`() {
+        for mark in [ViewedPlace.Mark.fresh, .emptied, .absent] {
+            let found = steps((mark, "/srv"), (.absent, "/srv/w/x"))
+            #expect(found.count == 1, "\(mark)")
+        }
+        #expect(steps((.dropped, "/srv/w"), (.absent, "/srv/w/x")).last == .remove("/srv/w/x"))
+    }
+
+    @Test func `a home is frozen without what begins with a dot, and what lies in it is put back`()
+    {
+        let found = steps(
+            (.dotless, "/srv/w"),
+            (.absent, "/srv/w/in/x"),
+            (.absent, "/srv/w/.hidden/x"),
+            (.writable, "/srv/w/in/work")
+        )
+        #expect(
+            found == [
+                .freeze("/srv/w", without: [], withoutDots: true),
+                .freeze("/srv/w/in", without: ["x"], withoutDots: false),
+                .give("/srv/w/in/work"),
+            ]
+        )
+    }
+
+    @Test func `the outermost comes first, and a home in what is new is shown there first`() {
+        let found = steps((.writable, "/srv/w/in"), (.dotless, "/srv/w"), (.fresh, "/srv"))
+        #expect(
+            found == [
+                .refresh("/srv"), .show("/srv/w"),
+                .freeze("/srv/w", without: [], withoutDots: true), .give("/srv/w/in"),
+            ]
+        )
+    }
+
+    @Test func `what is kept covers itself where it could be changed, and nowhere else`() {
+        #expect(
+            steps((.kept, "/srv/w/ca.pem"), (.writable, "/srv/w"))
+                == [.give("/srv/w"), .keep("/srv/w/ca.pem")]
+        )
+        #expect(steps((.kept, "/etc/app/ca.pem")).isEmpty)
+        for mark in ViewedPlace.Mark.allCases where mark != .writable {
+            let found = steps((mark, "/srv/w"), (.kept, "/srv/w/ca.pem"))
+            #expect(!found.contains(.keep("/srv/w/ca.pem")), "\(mark)")
+        }
+        let view = ConfinedView([ViewedPlace(.writable, "/w"), ViewedPlace(.kept, "/w/ca.pem")])
+        #expect(!view.isAbsent("/w/ca.pem") && !view.isWritable("/w/ca.pem"))
+    }
+
+    @Test func `the first mark of a path stays`() {
+        let view = ConfinedView([ViewedPlace(.absent, "/a"), ViewedPlace(.writable, "/a")])
+        #expect(view.mark(of: "/a/b") == .absent && view.places.count == 1)
+        #expect(!view.isWritable("/a") && view.mark(of: "/ab") == nil)
+    }
+
+    @Test(arguments: ViewedPlace.Mark.allCases)
+    func `a place is one argument of a command`(_ mark: ViewedPlace.Mark) {
+        let place = ViewedPlace(mark, "/a: b/c")
+        #expect(ViewedPlace(place.text) == place)
+        #expect(ViewedPlace("\(mark.rawValue):relative") == nil)
+    }
+
+    @Test func `only what the table names of a home is there`() {
+        let home = HomeTable.places(of: "/h", .readOnly) { _ in true }
+        let view = ConfinedView(home)
+        for name in [
+            ".ssh/id", ".npmrc", ".netrc", ".aws/credentials", ".config/gh/hosts.yml", ".gnupg",
+            ".mozilla/x", ".local/share/keyrings/x", ".docker/config.json", ".kube/config", ".new",
+        ] {
+            #expect(view.mark(of: "/h/\(name)") == .dotless, "\(name)")
+        }
+        for name in [".cargo/credentials.toml", ".m2/settings.xml", ".config/git/credentials"] {
+            #expect(view.mark(of: "/h/\(name)") == .absent, "\(name)")
+        }
+        #expect(view.mark(of: "/h/.cache/mozilla") == .fresh)
+        #expect(view.mark(of: "/h/.cache/pip/x") == .dropped)
+        #expect(view.mark(of: "/h/.cargo/bin/cargo") == .shown)
+        #expect(view.mark(of: "/h/documents") == nil && !view.isWritable("/h/documents"))
+    }
+
+    @Test func `a folder that a variable names is as that of the home`() {
+        func view(_ folder: String) -> ConfinedView {
+            ConfinedView(VariableTable.places(of: folder, at: "/v") { _ in true })
+        }
+        #expect(view(".cargo").mark(of: "/v/credentials.toml") == .absent)
+        #expect(view(".cargo").mark(of: "/v/registry/x") == .dropped)
+        #expect(view(".cargo").mark(of: "/v/bin") == nil)
+        #expect(view(".gradle").mark(of: "/v/caches") == .dropped)
+        for name in ["gradle.properties", "init.gradle", "init.d/x"] {
+            #expect(view(".gradle").mark(of: "/v/\(name)") == .absent, "\(name)")
+        }
+        #expect(view(".npm").mark(of: "/v/_cacache") == .dropped)
+        #expect(view(".npm").mark(of: "/v/_logs/x") == .fresh)
+        #expect(view(".nuget/packages").mark(of: "/v/x") == .dropped)
+        #expect(view("go").mark(of: "/v/pkg/x") == .dropped && view("go").mark(of: "/v/src") == nil)
+        #expect(view(".cache/huggingface").mark(of: "/v/token") == .absent)
+        #expect(view(".cache/huggingface").mark(of: "/v/hub") == nil)
+        #expect(view(".rustup").places.isEmpty)
+    }
+
+    @Test func `a variable is a list of paths`() {
+        #expect(VariableTable.paths(in: "/a:~/b::c", home: "/h") == ["/a", "/h/b", "c"])
+        #expect(VariableTable.paths(in: "", home: "/h").isEmpty)
+    }
+
+    @Test func `copies of secrets, and credentials by their usual names, are found`() {
+        let list = tree([
+            "/h/.m2": ["settings.xml", "settings.xml.bak", ".settings.xml.swp", "repository"],
+            "/h/.cargo": ["bin", "credentials.toml~", "config.toml", ".env"],
+            "/h/.npm": [".npmrc", "_cacache"], "/h/.yarn": [".yarnrc.yml"],
+            "/h/.nvm": [".npmrc", ".env.local", "nvm.sh"], "/h/.pyenv": [".netrc", "bin"],
+            "/h": [".npmrc", ".env"], "/h/work": [".env"],
+        ])
+        let found = CredentialCopies.paths(at: "/h", list: list)
+        #expect(
+            Set(found) == [
+                "/h/.m2/settings.xml.bak", "/h/.m2/.settings.xml.swp",
+                "/h/.cargo/credentials.toml~", "/h/.cargo/.env", "/h/.npm/.npmrc",
+                "/h/.yarn/.yarnrc.yml", "/h/.nvm/.npmrc", "/h/.nvm/.env.local", "/h/.pyenv/.netrc",
+            ]
+        )
+        let elsewhere = CredentialCopies.paths(of: ".cargo", at: "/h/.cargo", list: list)
+        #expect(Set(elsewhere) == ["/h/.cargo/credentials.toml~", "/h/.cargo/.env"])
+    }
+
+    /// Lists folders by the names in each; names with an entry of their own are folders.
+    private func tree(_ folders: [String: [String]]) -> CredentialCopies.List {
+        { folder in
+            (folders[folder] ?? []).map { ($0, folders["\(folder)/\($0)"] != nil) }
+        }
+    }
+
+    /// Lists the folders above some files.
+    private func tree(of files: [String]) -> CredentialCopies.List {
+        var folders: [String: [String]] = [:]
+        for path in files.flatMap(PlacePath.upwards) where path != "/" {
+            let folder = PlacePath.parent(of: path)
+            if folders[folder]?.contains(PlacePath.name(of: path)) == true { continue }
+            folders[folder, default: []].append(PlacePath.name(of: path))
+        }
+        return tree(folders)
+    }
+
+    @Test(arguments: [
+        ".nvm/versions/node/v20/etc/npmrc",
+        ".nvm/versions/node/v20/lib/node_modules/npm/npmrc",
+        ".nvm/versions/node/v20/lib/node_modules/npm/.npmrc",
+        ".volta/tools/image/node/20/etc/npmrc", ".asdf/installs/nodejs/20/etc/npmrc",
+        ".local/share/mise/installs/node/20/etc/npmrc",
+        ".local/share/fnm/node-versions/v20/installation/etc/npmrc.orig",
+        ".local/lib/node_modules/npm/npmrc", ".local/share/pnpm/rc", ".local/share/pnpm/rc~",
+        ".pyenv/versions/3.12/pip.conf", ".pyenv/versions/3.12/envs/a/pip.conf.bak",
+        ".local/share/uv/tools/ruff/pip.conf", ".local/share/virtualenvs/v/pip.conf",
+        ".local/share/pipx/venvs/v/pip.conf", ".sdkman/candidates/maven/3.9/conf/settings.xml",
+        ".sdkman/candidates/maven/3.9/conf/settings.xml.orig",
+        ".sdkman/candidates/gradle/8/init.d", ".sdkman/candidates/gradle/8/gradle.properties",
+        ".gradle/wrapper/dists/gradle-8-bin/x/gradle-8/init.d", ".sbt/credentials",
+        ".sbt/.credentials.bak", ".sbt/1.0/plugins/credentials.sbt", ".ivy2/credentials",
+        ".rbenv/versions/3.3/etc/gemrc", ".conda/envs/a/.condarc", ".asdf/plugins/x/.env",
+        ".nvm/a/b/c/.netrc", ".pyenv/plugins/p/.npmrc.save", ".nvm/#npmrc#", ".nvm/.npmrc.swp",
+    ])
+    func `credentials by their names are found at any usual depth`(name: String) {
+        let path = "/h/\(name)"
+        #expect(Set(CredentialCopies.paths(at: "/h", list: tree(of: [path]))) == [path])
+    }
+
+    @Test(arguments: [
+        ".nvm/versions/node/v20/lib/node_modules/other/npmrc", ".pyenv/versions/3/src/pip.conf",
+        ".npm/_cacache/npmrc", ".cache/pip/http/a/pip.conf", ".pyenv/plugins/credentials.py",
+        ".nvm/rc", ".sdkman/settings.xml", ".cargo/registry/src/x/.env", ".nvm/npmrc2",
+        "work/.env",
+    ])
+    func `and not among packages, nor by names that mean something else`(name: String) {
+        #expect(CredentialCopies.paths(at: "/h", list: tree(of: ["/h/\(name)"])).isEmpty)
+    }
+
+    @Test func `folders that are without end are looked into so far, the outermost first`() {
+        var asked = 0
+        let found = CredentialCopies.paths(at: "/h") { folder in
+            guard folder.hasPrefix("/h/.nvm") else { return [] }
+            asked += 1
+            return (0..<10).map { ("\($0)", true) } + [(".env", false)]
+        }
+        #expect(asked <= CredentialCopies.foldersMax && found.count == asked)
+        #expect(found.first == "/h/.nvm/.env")
+    }
+
+    @Test func `settings have copies, too`() {
+        let names = ["config", "config.toml", "config.toml.bak", "bin"].map { ($0, false) }
+        let found = CredentialCopies.copies(of: "/h/.cargo/config.toml") { _ in names }
+        #expect(found == ["/h/.cargo/config.toml.bak"])
+    }
+}
