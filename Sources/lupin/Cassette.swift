@@ -1,5 +1,6 @@
 // The tape of `lupin exec`: where it is recorded, and what it says when it was played.
 import ArgumentParser
+import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinProxy

@@ -4,29 +4,31 @@ import Glibc
 import LupinCore
 
 /// One look at the unix sockets of the network in which a socket for sock_diag(7) was made.
-enum UnixDiagnosis {
+package enum UnixDiagnosis {
     /// What the kernel tells of each socket, as bits of `udiag_show`.
-    struct Facts: OptionSet {
-        let rawValue: UInt32
+    package struct Facts: OptionSet {
+        package let rawValue: UInt32
 
-        static let name = Facts(rawValue: 0x01)
-        static let file = Facts(rawValue: 0x02)
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        package static let name = Facts(rawValue: 0x01)
+        package static let file = Facts(rawValue: 0x02)
         /// Told since Linux 5.3.
-        static let user = Facts(rawValue: 0x40)
+        package static let user = Facts(rawValue: 0x40)
     }
 
     /// The types of the attributes that have these facts.
-    static let (name, file, user): (UInt16, UInt16, UInt16) = (0, 1, 7)
+    package static let (name, file, user): (UInt16, UInt16, UInt16) = (0, 1, 7)
 
     /// Those that listen, as a bit of `udiag_states`; and sockets in any state.
-    static let (listening, anyState): (UInt32, UInt32) = (1 << 10, .max)
+    package static let (listening, anyState): (UInt32, UInt32) = (1 << 10, .max)
 
     private static let answerBytesMax = 64 << 10
 
     /// Calls `body` with the attributes of each socket.
     /// - Returns: Whether the answer was made at one moment: a socket that is closed meanwhile may
     ///   hide another one. nil when the kernel does not answer, or not to the end.
-    static func forEach(
+    package static func forEach(
         _ raw: Int32,
         in states: UInt32,
         telling facts: Facts,
@@ -66,7 +68,7 @@ enum UnixDiagnosis {
     }
 
     /// The attribute of a type.
-    static func attribute(_ type: UInt16, in attributes: ArraySlice<UInt8>) -> NetlinkPiece? {
+    package static func attribute(_ type: UInt16, in attributes: ArraySlice<UInt8>) -> NetlinkPiece? {
         var rest = attributes
         while let attribute = NetlinkPiece(attribute: &rest) {
             if attribute.type == type { return attribute }

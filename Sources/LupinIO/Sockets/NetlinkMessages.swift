@@ -1,15 +1,16 @@
 // Messages to the kernel's network configuration (netlink(7)), and its answers.
 import CLinux
 import Glibc
-import LupinIO
 
 /// Messages that are sent in one piece, so that all of them hold or none.
-struct NetlinkMessages {
-    private(set) var bytes: [UInt8] = []
+package struct NetlinkMessages {
+    package private(set) var bytes: [UInt8] = []
     private var number: UInt32 = 0
 
+    package init() {}
+
     /// Appends a message: its fixed part, then attributes.
-    mutating func append(
+    package mutating func append(
         _ type: UInt16,
         _ flags: UInt16,
         _ fixed: [UInt8],
@@ -25,19 +26,19 @@ struct NetlinkMessages {
     }
 
     /// Appends an attribute of the message that was begun last.
-    mutating func add(_ type: UInt16, _ value: [UInt8]) {
+    package mutating func add(_ type: UInt16, _ value: [UInt8]) {
         nest(type) { $0.bytes += value }
     }
 
-    mutating func add(_ type: UInt16, _ text: String) { add(type, Array(text.utf8) + [0]) }
+    package mutating func add(_ type: UInt16, _ text: String) { add(type, Array(text.utf8) + [0]) }
 
     /// The kernel's tables have their numbers in the network's order.
-    mutating func add(_ type: UInt16, network value: UInt32) {
+    package mutating func add(_ type: UInt16, network value: UInt32) {
         add(type, Self.native(value.bigEndian))
     }
 
     /// Appends an attribute that consists of attributes.
-    mutating func nest(_ type: UInt16, _ content: (inout NetlinkMessages) -> Void) {
+    package mutating func nest(_ type: UInt16, _ content: (inout NetlinkMessages) -> Void) {
         let start = bytes.count
         bytes += Self.native(UInt16(0)) + Self.native(type)
         content(&self)
@@ -51,7 +52,7 @@ struct NetlinkMessages {
     }
 
     /// The number in the machine's order.
-    static func native<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
+    package static func native<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
         let isLittle = UInt16(1).littleEndian == 1
         let size = Number.bitWidth / 8
         return (0..<size).map { index in
@@ -63,7 +64,7 @@ struct NetlinkMessages {
 
     /// Sends all messages; the last one that does something must ask for an answer.
     /// - Throws: The first error that the kernel answers with.
-    func send(to protocolNumber: Int32) throws(SystemError) {
+    package func send(to protocolNumber: Int32) throws(SystemError) {
         let socket = Descriptor(
             owning: try SystemCall.check { redirect_socket(protocolNumber) }
         )
@@ -108,16 +109,16 @@ struct NetlinkMessages {
 }
 
 /// A message of the kernel's, or an attribute in one.
-struct NetlinkPiece {
-    let type: UInt16
+package struct NetlinkPiece {
+    package let type: UInt16
     /// Behind the head.
-    let content: ArraySlice<UInt8>
+    package let content: ArraySlice<UInt8>
 
     /// Takes the next message: behind its head of 16 bytes is a fixed part, then attributes.
-    init?(message rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 16, width: 4) }
+    package init?(message rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 16, width: 4) }
 
     /// Takes the next attribute.
-    init?(attribute rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 4, width: 2) }
+    package init?(attribute rest: inout ArraySlice<UInt8>) { self.init(&rest, head: 4, width: 2) }
 
     /// A head begins with the length of all and the type; pieces begin at every fourth byte.
     private init?(_ rest: inout ArraySlice<UInt8>, head: Int, width: Int) {
@@ -130,7 +131,7 @@ struct NetlinkPiece {
     }
 
     /// The number of four bytes at an offset, in the machine's order.
-    func number(at offset: Int) -> UInt32 { Self.number(content.dropFirst(offset).prefix(4)) }
+    package func number(at offset: Int) -> UInt32 { Self.number(content.dropFirst(offset).prefix(4)) }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         let isLittle = UInt16(1).littleEndian == 1
