@@ -148,7 +148,7 @@ struct DiskContentsTests {
     func `an index that is no good is begun anew`(kind: Index) throws {
         do {
             let store = try folder.open()
-            for number in 0..<200 { _ = try store.put("k\(number)", pattern(10)) }
+            for number in 0..<100 { _ = try store.put("k\(number)", pattern(10)) }
             store.close()
         }
         try spoil(kind)

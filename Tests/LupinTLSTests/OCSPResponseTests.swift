@@ -151,8 +151,8 @@ struct OCSPResponseTests {
         var demand = RevocationDemand()
         demand.method = .ocsp
         var samples = [[], [0x30], try MintedOCSPResponse.tryLater(), good + [0]]
-        samples += stride(from: 1, to: good.count, by: 7).map { Array(good.prefix($0)) }
-        for i in stride(from: 0, to: good.count, by: 5) {
+        samples += stride(from: 1, to: good.count, by: 13).map { Array(good.prefix($0)) }
+        for i in stride(from: 0, to: good.count, by: 9) {
             var mutated = good
             mutated[i] ^= 0x41
             samples.append(mutated)

@@ -20,13 +20,15 @@ struct BlockSearchTests {
                 let plain = [UInt8](repeating: 0x61, count: count)
                 let last = start + (count - start) / 32 * 32
                 #expect(plain.span.block(from: start) { $0 == 0x21 ? 1 : 0 } == last)
-                for mark in 0..<count {
+                let found = (0..<count).map { mark in
                     var bytes = plain
                     bytes[mark] = 0x21
-                    let block = start + (mark - start) / 32 * 32
-                    let expected = mark < start ? last : min(block, last)
-                    #expect(bytes.span.block(from: start) { $0 == 0x21 ? 1 : 0 } == expected)
+                    return bytes.span.block(from: start) { $0 == 0x21 ? 1 : 0 }
                 }
+                let expected = (0..<count).map { mark in
+                    mark < start ? last : min(start + (mark - start) / 32 * 32, last)
+                }
+                #expect(found == expected, "from \(start)")
             }
         }
     }
@@ -45,7 +47,7 @@ struct BlockSearchTests {
         return [secret, hex, mixed, Array(SecretForm.base64.text(of: text).utf8)]
     }
 
-    @Test(arguments: 1...12)
+    @Test(arguments: 1...4)
     func `a secret of any length is found at any place of any text`(seed: UInt64) {
         var numbers = Numbers(state: seed)
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0189+/-_".utf8)
@@ -88,7 +90,7 @@ struct BlockSearchTests {
         return hits
     }
 
-    @Test(arguments: 1...12)
+    @Test(arguments: 1...4)
     func `texts full of beginnings of secrets have the hits of a look at every byte`(seed: UInt64) {
         var numbers = Numbers(state: seed)
         for _ in 0..<200 {
@@ -120,7 +122,7 @@ struct BlockSearchTests {
 
     // MARK: Names
 
-    @Test(arguments: 1...12)
+    @Test(arguments: 1...4)
     func `what is found by its place in a URL does not depend on where the text begins`(
         seed: UInt64
     ) {
@@ -140,7 +142,7 @@ struct BlockSearchTests {
         }
     }
 
-    @Test(arguments: 1...8)
+    @Test(arguments: 1...4)
     func `what is hidden by its name does not depend on where the text begins or is cut`(
         seed: UInt64
     ) {

@@ -10,31 +10,33 @@ struct SecretMatcherTests {
         return String(decoding: mark, as: UTF8.self)
     }
 
-    @Test(arguments: SecretForm.allCases)
-    func `all of a secret is hidden in this form, and nothing beside it`(form: SecretForm) {
-        for secret in plantedSecrets {
-            let redactor = makeRedactor(secrets: [secret])
+    @Test(arguments: plantedSecrets)
+    func `all of a secret is hidden in each form, and nothing beside it`(secret: String) {
+        let redactor = makeRedactor(secrets: [secret])
+        let mark = mark(secret)
+        for form in SecretForm.allCases {
+            let planted = form.text(of: secret)
             for before in ["", "x", "\u{1F512} ", "(\"", "{\""] {
-                let planted = form.text(of: secret)
                 let cleaned = redactor.cleaned(before + planted + "\") after")
-                #expect(cleaned == before + mark(secret) + "\") after", "\(planted)")
+                #expect(cleaned == before + mark + "\") after", "\(form) \(planted)")
             }
         }
     }
 
-    @Test(arguments: SecretForm.allCases.filter { $0.base64Layers > 0 })
-    func `a secret is found at any place inside base64`(form: SecretForm) {
-        for secret in plantedSecrets {
-            let redactor = makeRedactor(secrets: [secret])
+    @Test(arguments: plantedSecrets)
+    func `a secret is found at any place inside base64`(secret: String) {
+        let redactor = makeRedactor(secrets: [secret])
+        let mark = mark(secret)
+        for form in SecretForm.allCases where form.base64Layers > 0 {
             for count in 0..<9 {
                 let planted = form.text(of: secret, after: String("user-name".prefix(count)))
                 let cleaned = redactor.cleaned("<\(planted)>")
-                #expect(cleaned.hasSuffix(mark(secret) + ">"), "\(secret) \(count) \(cleaned)")
+                #expect(cleaned.hasSuffix(mark + ">"), "\(form) \(count) \(cleaned)")
                 // Only characters that hold nothing of the secret are left.
                 var visible = count
                 for _ in 0..<form.base64Layers { visible = visible * 8 / 6 }
-                let left = cleaned.dropFirst().dropLast(mark(secret).count + 1)
-                #expect(left.count <= visible, "\(secret) \(count) \(cleaned)")
+                let left = cleaned.dropFirst().dropLast(mark.count + 1)
+                #expect(left.count <= visible, "\(form) \(count) \(cleaned)")
             }
         }
     }
@@ -101,7 +103,7 @@ struct SecretMatcherTests {
         #expect(isNew == [true, false] && matcher.count == 1)
     }
 
-    @Test(arguments: 1...8)
+    @Test(arguments: 1...4)
     func `mutated forms are survived, and every hit is a range of the text`(seed: UInt64) {
         var numbers = Numbers(state: seed)
         var matcher = SecretMatcher()
@@ -129,7 +131,7 @@ struct SecretMatcherTests {
         }
     }
 
-    @Test(arguments: 1...8)
+    @Test(arguments: 1...4)
     func `a text of escapes without a secret stays as it is`(seed: UInt64) {
         var numbers = Numbers(state: seed)
         let pieces = [

@@ -6,6 +6,8 @@ import LupinTestKit
 import Testing
 
 struct RedactionTests {
+    private static let redactor = makeRedactor(secrets: plantedSecrets)
+
     @Test(arguments: plantedSecrets, SecretForm.allCases)
     func `no part of a record gives a secret away`(secret: String, form: SecretForm) {
         let planted = form.text(of: secret)
@@ -25,7 +27,7 @@ struct RedactionTests {
         let error = LupinError(.tlsProtocolError, host: "h", detail: planted)
         record.error = error
         record.outcome = .error
-        let redactor = makeRedactor(secrets: plantedSecrets)
+        let redactor = Self.redactor
         var output = [
             jsonLine(of: record, redactor: redactor),
             ProxyStatus.value(for: error, redactor: redactor),
