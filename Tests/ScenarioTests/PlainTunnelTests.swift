@@ -54,7 +54,8 @@ struct PlainTunnelTests {
         request: String,
         status: Int
     ) async throws {
-        try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.list, clock: clock, resolve: ProxyFixture.here) { proxy in
             let origin = try PlayedOrigin()
             for isBytewise in [false, true] {
                 let client = try proxy.client()
@@ -68,6 +69,8 @@ struct PlainTunnelTests {
                 }
                 // No method has such a byte: it is no HTTP that could be answered.
                 if status > 0 { #expect(try client.response().status == status) }
+                try proxy.settle()
+                try clock.advance(by: .seconds(20))
                 #expect(try far.stream.untilEnd().bytes == [])
                 #expect(!origin.hasWaiting)
             }

@@ -97,21 +97,21 @@ struct OtherLupinTests {
         }
     }
 
-    @Test(arguments: Door.allCases, spellings)
-    func `no spelling of a door of another lupin is a way to it`(
-        door: Door,
-        spelling: String
-    ) async throws {
+    @Test(arguments: Door.allCases)
+    func `no spelling of a door of another lupin is a way to it`(door: Door) async throws {
         try await run(door: door) { pair, port in
-            let place = spelling.replacing("PORT", with: "\(port)")
-            for user in [geteuid(), LocalUsers.stranger, nil] {
-                let client = try pair.users.client(pair.way, of: user)
-                try client.send("CONNECT \(place) HTTP/1.1\r\nHost: \(place)\r\n\r\n")
-                expectRefusal(try client.response(to: "CONNECT"), "CONNECT \(place)")
+            for place in Self.spellings.map({ $0.replacing("PORT", with: "\(port)") }) {
+                for user in [geteuid(), LocalUsers.stranger, nil] {
+                    let client = try pair.users.client(pair.way, of: user)
+                    try client.send("CONNECT \(place) HTTP/1.1\r\nHost: \(place)\r\n\r\n")
+                    expectRefusal(try client.response(to: "CONNECT"), "CONNECT \(place)")
+                }
+                let client = try pair.way.client()
+                try client.send(
+                    "GET http://\(place)/metrics HTTP/1.1\r\nHost: \(place)\r\n\r\n"
+                )
+                expectRefusal(try client.response(), "GET \(place)")
             }
-            let client = try pair.way.client()
-            try client.send("GET http://\(place)/metrics HTTP/1.1\r\nHost: \(place)\r\n\r\n")
-            expectRefusal(try client.response(), "GET \(place)")
         }
     }
 
@@ -125,16 +125,16 @@ struct OtherLupinTests {
         }
     }
 
-    @Test(arguments: Door.allCases, ways)
-    func `nor is any kind of request`(door: Door, way: String) async throws {
+    @Test(arguments: Door.allCases)
+    func `nor is any kind of request`(door: Door) async throws {
         try await run(door: door) { pair, port in
-            let request = way.replacing("PLACE", with: "127.0.0.1:\(port)")
-            let client = try pair.way.client()
-            try client.send(request)
-            let method = String(request.prefix { $0 != " " })
-            let response = try client.response(to: method)
-            #expect(response.status >= 400)
-            expectRefusal(response, request)
+            for way in Self.ways {
+                let request = way.replacing("PLACE", with: "127.0.0.1:\(port)")
+                let client = try pair.way.client()
+                try client.send(request)
+                let method = String(request.prefix { $0 != " " })
+                expectRefusal(try client.response(to: method), request)
+            }
         }
     }
 

@@ -44,7 +44,8 @@ struct ConnectStreamTests {
             intercept: {mode: all}
             rules: [{match: {host: other.test}, respond: {status: 200}}]
             """
-        try await ProxyFixture.run(rules) { proxy in
+        let clock = VirtualClock()
+        try await ProxyFixture.run(rules, clock: clock) { proxy in
             let client = try proxy.http2Client()
             for _ in 0..<3 {
                 let stream = try client.open(.connect("origin.test:443"))
@@ -61,6 +62,7 @@ struct ConnectStreamTests {
                     isOver = ends
                 }
                 #expect(text.hasPrefix("HTTP/1.1 400 "))
+                try clock.advance(by: .seconds(2))
                 try client.frames.expectReset(stream, .noError)
             }
         }

@@ -103,15 +103,15 @@ extension HTTP2Case {
         HTTP2Case("the window of the connection holds all streams") { target in
             let client = try target.client(manners: .patient)
             // Requests until the connection's window is used up by their bodies.
-            let size = try client.request(target.get).body.count
+            let size = try client.request(target.long).body.count
             let count = 65_535 / size
-            for _ in 1..<count { _ = try client.request(target.get) }
+            for _ in 1..<count { _ = try client.request(target.long) }
             let room = 65_535 - count * size
-            let stream = try client.send(target.get)
+            let stream = try client.send(target.long)
             _ = try client.frames.head(on: stream)
             if room > 0 { try client.frames.expectData(room, on: stream) }
             try client.frames.expectSilence(on: stream)
-            try client.frames.send(.windowUpdate(0, 1000))
+            try client.frames.send(.windowUpdate(0, 65_535))
             try client.expectRest(of: stream)
         },
         HTTP2Case("a long body gets its windows back") { target in
@@ -123,7 +123,7 @@ extension HTTP2Case {
         HTTP2Case("padding counts for the windows, which are given back") { target in
             let client = try target.client()
             try client.frames.send(target.post(1))
-            for _ in 0..<600 {
+            for _ in 0..<300 {
                 while min(client.frames.sendWindow(0), client.frames.sendWindow(1)) < 256 {
                     _ = try client.frames.first("a window") { event in
                         if case .windowUpdate = event { true } else { nil }

@@ -32,6 +32,8 @@ struct HTTP2Target: Sendable {
     }
 
     var get: HTTP2Fields { head() }
+    /// A request whose answer has thousands of octets.
+    var long: HTTP2Fields { head("GET", "/long") }
     var post: HTTP2Fields { head("POST") }
 
     /// HEADERS of a whole GET.
@@ -100,8 +102,9 @@ enum HTTP2Route: Sendable, CaseIterable {
 
     /// Answers every request; one that breaks off is nobody's failure here.
     private static let answer: ScriptedOrigin.Script = { connection in
-        let body = "a body of some octets"
         while let request = try? connection.nextRequest() {
+            let repeats = request.target == "/long" ? 1000 : 1
+            let body = String(repeating: "a body of some octets", count: repeats)
             let head = "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
             try? connection.send(request.method == "HEAD" ? head : head + body)
         }
