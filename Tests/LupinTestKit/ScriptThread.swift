@@ -17,11 +17,10 @@ package final class ScriptThread: TaskExecutor {
 
     /// Runs `body` on a new thread; what it expects counts for the test that called.
     package static func run<Value: Sendable>(
-        _ body: @Sendable @escaping () async throws -> Value
+        _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
         let executor = try ScriptThread()
-        let result = await Task(executorPreference: executor) { try await body() }.result
-        executor.thread.join()
-        return try result.get()
+        defer { executor.thread.join() }
+        return try await withTaskExecutorPreference(executor) { try await body() }
     }
 }

@@ -4,6 +4,7 @@ import LupinTLS
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct AuthorityCommandTests {
     private let place: CommandPlace
 

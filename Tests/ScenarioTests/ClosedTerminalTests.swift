@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ClosedTerminalTests {
     /// A terminal that only this process sees, and the device of its other side (pty(7)).
     private static func terminal() throws -> (control: FileHandle, device: FileHandle) {

@@ -5,6 +5,7 @@ import LupinIO
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct CommandLineTests {
     @Test func `help names every command and the exit codes`() throws {
         let help = try Lupin.run("help")

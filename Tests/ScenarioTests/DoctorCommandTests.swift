@@ -2,6 +2,7 @@
 import Foundation
 import Testing
 
+@Suite(.waitsForPrograms)
 struct DoctorCommandTests {
     /// Runs the doctor where PATH has nothing but these programs.
     private func run(

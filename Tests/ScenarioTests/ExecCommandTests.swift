@@ -4,6 +4,7 @@ import LupinIO
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ExecCommandTests {
     /// What stands for lupin's authority: nothing here asks whether it is a real one.
     private static let authority = """

@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ExecStandInTests {
     private static let secret = "r3al-credential-of-github"
 

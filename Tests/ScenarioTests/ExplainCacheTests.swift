@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ExplainCacheTests {
     private static let id = "6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b"
 

@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ExplainCommandTests {
     private static let rules = #"""
         lupin: 1

@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ExplainRetryTests {
     private static let rules = """
         lupin: 1

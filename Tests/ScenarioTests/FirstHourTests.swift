@@ -4,6 +4,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct FirstHourTests {
     /// A person with a home and nothing in it.
     private struct Person {

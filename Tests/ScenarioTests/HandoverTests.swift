@@ -5,6 +5,7 @@ import LupinTestKit
 import Synchronization
 import Testing
 
+@Suite(.waitsForPrograms)
 struct HandoverTests {
     /// What a load of clients has seen.
     private final class Load: Sendable {

@@ -2,6 +2,7 @@
 import Foundation
 import Testing
 
+@Suite(.waitsForPrograms)
 struct HelpCommandTests {
     private func help(_ name: String, columns: Int = 80) throws -> String {
         let process = Lupin.process(Lupin.path, ["help", name], in: "/")

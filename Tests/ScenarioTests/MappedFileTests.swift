@@ -89,7 +89,8 @@ struct MappedFileTests {
         }
     }
 
-    @Test func `a file that was sent is closed`() throws {
+    @Test(.waitsForPrograms)
+    func `a file that was sent is closed`() throws {
         let place = try Folder()
         _ = try place.write("a.txt", String(repeating: "a", count: 200_000))
         let rule = "{match: {host: a.example}, respond: {file: a.txt}}"

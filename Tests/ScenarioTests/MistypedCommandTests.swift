@@ -1,6 +1,7 @@
 // What lupin says of a command line or a rules file with a slip in it.
 import Testing
 
+@Suite(.waitsForPrograms)
 struct MistypedCommandTests {
     @Test(arguments: [
         (["--confin", "--", "true"], "'--confin'. Did you mean '--confine'?"),

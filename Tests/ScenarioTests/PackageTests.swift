@@ -2,6 +2,7 @@
 import Foundation
 import Testing
 
+@Suite(.waitsForPrograms)
 struct PackageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path

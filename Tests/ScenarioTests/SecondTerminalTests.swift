@@ -4,6 +4,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct SecondTerminalTests {
     private static let rules = """
         lupin: 1

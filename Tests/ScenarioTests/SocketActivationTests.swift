@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct SocketActivationTests {
     private let folder: Folder
     private let socket: ParentSocket

@@ -4,6 +4,7 @@ import LupinTLS
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct TrustCommandTests {
     private let files: MintedFiles
     private let root: MintedAuthority

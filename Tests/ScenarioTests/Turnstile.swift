@@ -1,11 +1,15 @@
-// How many proxies the tests run at once: with hundreds side by side each would wait for others.
+// How many proxies and programs the tests run at once: with hundreds side by side each would wait
+// for others.
 
 /// Lets a few tests through at a time.
 ///
-/// A test that starts a second proxy inside a first one does not wait again, or all might wait for
-/// each other.
+/// A test that starts a second proxy, or one beside its programs, does not wait again, or all might
+/// wait for each other.
 actor Turnstile {
-    static let scenarios = Turnstile(places: 4)
+    /// For proxies in this process: most of their tests wait for time or for a few bytes.
+    static let scenarios = Turnstile(places: 8)
+    /// For tests that start programs, which need a processor each.
+    static let programs = Turnstile(places: 4)
     @TaskLocal private static var isInside = false
 
     private var places: Int

@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct UnusableTLSTests {
     /// A folder with two certificates and their keys.
     private func pairs() throws -> Folder {

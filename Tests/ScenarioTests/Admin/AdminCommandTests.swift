@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct AdminCommandTests {
     private func file(_ folder: Folder, _ more: String = "") throws -> String {
         try folder.write(

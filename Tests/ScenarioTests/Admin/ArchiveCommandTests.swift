@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct ArchiveCommandTests {
     private func urls(_ result: Lupin.Result) throws -> [String] {
         #expect(result.code == 0, "\(result.errors)")

@@ -152,7 +152,8 @@ struct LogCommandTests {
         }
     }
 
-    @Test func `a name that looks like a filter may be a file`() throws {
+    @Test(.waitsForPrograms)
+    func `a name that looks like a filter may be a file`() throws {
         let folder = try Folder()
         _ = try folder.write("log=prod", "")
         let found = try Lupin.run(["log", "log=prod"], in: folder.path)
@@ -160,7 +161,8 @@ struct LogCommandTests {
         #expect(try Lupin.run(["log", "log=none"], in: folder.path).code == 64)
     }
 
-    @Test func `a file is read instead, all of it or its end`() throws {
+    @Test(.waitsForPrograms)
+    func `a file is read instead, all of it or its end`() throws {
         let folder = try Folder()
         let lines = (0..<60).map { i in
             """

@@ -157,7 +157,8 @@ struct TerminalInspectorTests {
         }
     }
 
-    @Test func `without a terminal, or without a lupin, it says so`() throws {
+    @Test(.waitsForPrograms)
+    func `without a terminal, or without a lupin, it says so`() throws {
         let none = try Lupin.run("inspect", "--terminal", "--socket", "/nonexistent/socket")
         #expect(none.code == 64)
         #expect(none.errors.hasPrefix("Error: --terminal needs a terminal"))

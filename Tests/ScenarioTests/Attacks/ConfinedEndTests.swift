@@ -4,6 +4,7 @@ import LupinTestKit
 import Testing
 
 @Suite(
+    .waitsForPrograms,
     .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"),
     .timeLimit(.minutes(1))
 )

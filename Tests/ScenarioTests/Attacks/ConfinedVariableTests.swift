@@ -4,7 +4,10 @@ import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
 struct ConfinedVariableTests {
     /// The output of `env`, and what lupin said.
     private func run(

@@ -22,7 +22,10 @@ enum OtherUser {
     }()
 }
 
-@Suite(.enabled(if: OtherUser.isThere, "only root can run a lupin of another user"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: OtherUser.isThere, "only root can run a lupin of another user")
+)
 struct ImpostorTests {
     /// A lupin of the other user, and where this user's commands expect their own.
     private struct Story {

@@ -3,7 +3,10 @@ import Foundation
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: SmallInternet.has(RedirectionTests.python), "there is no Python"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: SmallInternet.has(RedirectionTests.python), "there is no Python")
+)
 struct ProcessSecrecyTests {
     private static let secret = "planted-s3cret-value"
 

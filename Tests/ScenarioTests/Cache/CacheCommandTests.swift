@@ -155,7 +155,8 @@ struct CacheCommandTests {
         }
     }
 
-    @Test func `without a running lupin they say so, and what is no pattern is refused`() throws {
+    @Test(.waitsForPrograms)
+    func `without a running lupin they say so, and what is no pattern is refused`() throws {
         let folder = try Folder()
         let socket = "\(folder.path)/none"
         let rows = [

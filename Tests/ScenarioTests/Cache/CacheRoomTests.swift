@@ -36,7 +36,7 @@ struct CacheRoomTests {
         }
     }
 
-    @Test(arguments: ["GET", "POST"])
+    @Test(.waitsForPrograms, arguments: ["GET", "POST"])
     func `long URLs take no more memory than the store has`(method: String) throws {
         let place = try Folder()
         let rules = """

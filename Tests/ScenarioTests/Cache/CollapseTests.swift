@@ -285,7 +285,8 @@ struct CollapseTests {
         }
     }
 
-    @Test func `those who have read along leave nothing in memory`() throws {
+    @Test(.waitsForPrograms)
+    func `those who have read along leave nothing in memory`() throws {
         let place = try Folder()
         let rules = """
             lupin: 1

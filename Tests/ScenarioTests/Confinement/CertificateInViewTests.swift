@@ -4,7 +4,10 @@ import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
 struct CertificateInViewTests {
     /// A working folder with certificates, one of them beside a key, and rules that name all.
     private struct Place {

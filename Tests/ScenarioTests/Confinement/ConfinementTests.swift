@@ -22,6 +22,7 @@ enum ConfinedPlace {
 }
 
 @Suite(
+    .waitsForPrograms,
     .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
 )
 struct ConfinementTests {

@@ -3,7 +3,10 @@ import Foundation
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces")
+)
 struct DisguisedTargetTests {
     /// Asks `denied.test` by a connection of its own, as an `ssh` for git would.
     private static let fetch = """

@@ -4,6 +4,7 @@ import LupinTestKit
 import Testing
 
 @Suite(
+    .waitsForPrograms,
     .enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces"),
     .enabled(if: SmallInternet.has("/usr/bin/git"), "git is not installed"),
     .enabled(if: SmallInternet.has("/usr/bin/curl"), "curl is not installed")

@@ -3,7 +3,10 @@ import Foundation
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces")
+)
 struct StandInToolTests {
     private static let secret = "r3al-token-of-github-0123456789"
     private static let variables = ["GITHUB_TOKEN": secret]

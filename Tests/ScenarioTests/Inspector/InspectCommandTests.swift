@@ -78,7 +78,8 @@ struct InspectCommandTests {
         }
     }
 
-    @Test func `where no lupin runs, one is started and serves`() throws {
+    @Test(.waitsForPrograms)
+    func `where no lupin runs, one is started and serves`() throws {
         let folder = try Folder()
         let file = try folder.write("lupin.yaml", "lupin: 1\nlisten: {address: \"127.0.0.1:0\"}\n")
         let lupin = try RunningLupin(

@@ -3,6 +3,7 @@ import Foundation
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct TapeCommandTests {
     /// A user with rules, an origin by http, one by https, and a tape.
     private final class Studio {

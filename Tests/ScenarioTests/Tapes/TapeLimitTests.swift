@@ -43,7 +43,8 @@ struct TapeLimitTests {
         }
     }
 
-    @Test func `a file that is longer than any tape is not read`() throws {
+    @Test(.waitsForPrograms)
+    func `a file that is longer than any tape is not read`() throws {
         let folder = try Folder()
         let tape = try folder.write("tape.har", "")
         // A hole: it takes no room on the disk.
@@ -58,7 +59,7 @@ struct TapeLimitTests {
 
     // MARK: Recording
 
-    @Test(arguments: [0, 1])
+    @Test(.waitsForPrograms, arguments: [0, 1])
     func `a response's body is recorded up to 32 MiB, and a longer one ends the tape`(
         extra: Int
     ) throws {

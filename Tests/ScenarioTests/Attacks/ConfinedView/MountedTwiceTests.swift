@@ -5,7 +5,10 @@ import LupinCore
 import LupinIO
 import Testing
 
-@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
 struct MountedTwiceTests {
     /// Runs a script where `$B/road` shows the home, and `$B/keys` its `.ssh`.
     private func run(_ script: String) throws -> Lupin.Result {

@@ -33,7 +33,10 @@ private enum OuterUser {
     }
 }
 
-@Suite(.enabled(if: OuterUser.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: OuterUser.isPossible, "this machine gives users no namespaces")
+)
 struct OuterUserTests {
     /// A working folder of the user's, with rules beside it.
     private struct Place {

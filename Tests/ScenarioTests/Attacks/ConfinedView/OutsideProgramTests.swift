@@ -4,7 +4,10 @@ import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
 struct OutsideProgramTests {
     /// A working folder, and beside it the rules; `WORK` in them is the folder.
     private struct Place {

@@ -4,7 +4,10 @@ import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(.enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"))
+@Suite(
+    .waitsForPrograms,
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
 struct RunningLupinFileTests {
     /// Rules of a lupin that runs; `DIR` is a folder of its own, `WORK` that of the command.
     private static let files: [(name: String, rules: String)] = [

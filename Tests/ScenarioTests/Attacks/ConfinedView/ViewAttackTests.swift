@@ -5,6 +5,7 @@ import LupinTestKit
 import Testing
 
 @Suite(
+    .waitsForPrograms,
     .enabled(
         if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"

@@ -2,6 +2,7 @@
 import Foundation
 import Testing
 
+@Suite(.waitsForPrograms)
 struct OpenRulesFileTests {
     private static let attaching =
         "lupin: 1\ntokens: {t: {bearer: literal-token}}\n"

@@ -276,7 +276,8 @@ struct WebPageTests {
         }
     }
 
-    @Test func `explain tells which page is refused, and what admits it`() throws {
+    @Test(.waitsForPrograms)
+    func `explain tells which page is refused, and what admits it`() throws {
         let folder = try Folder()
         let file = try folder.write(
             "lupin.yaml",
