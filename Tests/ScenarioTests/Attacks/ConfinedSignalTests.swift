@@ -5,6 +5,7 @@ import LupinTestKit
 import Testing
 
 @Suite(
+    .waitsForPrograms,
     .enabled(
         if: ConfinedPlace.isPossible && SmallInternet.has(RedirectionTests.python),
         "this machine gives users no namespaces"
@@ -39,22 +40,37 @@ struct ConfinedSignalTests {
         print("outside", got, os.getpriority(os.PRIO_PROCESS, 0), code)
         """#
 
-    private static let attempts = [
-        "os.kill(0, signal.SIGUSR2)", "os.kill(0, signal.SIGTERM)", "os.kill(0, signal.SIGKILL)",
-        "os.kill(-1, signal.SIGUSR1)", "os.killpg(os.getpgrp(), signal.SIGHUP)",
-        "os.killpg(0, signal.SIGINT)", "os.kill(os.getppid(), signal.SIGUSR1)",
-        "os.kill(-os.getppid(), signal.SIGUSR1)", "os.kill(1, signal.SIGUSR2)",
-        "os.setpriority(os.PRIO_PGRP, 0, 19)", "os.setpriority(os.PRIO_USER, os.getuid(), 19)",
-        "os.setpgid(0, os.getppid()); os.kill(0, signal.SIGUSR2)",
-        "os.fork() or (time.sleep(0.05), os.kill(0, signal.SIGUSR2))",
-        "[os.kill(n, signal.SIGUSR2) for n in range(2, 400) if os.path.exists(f'/proc/{n}')]",
+    /// What a command that minds no signal can try one after the other.
+    private static let attempts = #"""
+        for number in set(signal.Signals) - {9, 17, 18, 19}: signal.signal(number, signal.SIG_IGN)
+        def attempt(work):
+            try: work()
+            except OSError: pass
+        def tell(*targets, by=os.kill):
+            for target in targets:
+                for number in [signal.SIGUSR2, signal.SIGTERM, signal.SIGHUP, signal.SIGINT]:
+                    attempt(lambda: by(target, number))
+        tell(0, 1, -1, os.getppid(), -os.getppid(), *range(2, 400))
+        tell(0, os.getpgrp(), by=os.killpg)
+        attempt(lambda: os.setpriority(os.PRIO_PGRP, 0, 19))
+        attempt(lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19))
+        attempt(lambda: os.setpgid(0, os.getppid())); tell(0)
+        print("tried all", flush=True)
+        # Behind the command's end.
+        os.fork() or (time.sleep(0.05), tell(0))
+        """#
+
+    /// What a command does: those of which it dies have nothing behind them.
+    private static let commands = [
+        attempts, "os.kill(0, signal.SIGUSR2)", "os.kill(0, signal.SIGTERM)",
+        "os.kill(0, signal.SIGKILL)",
     ]
 
     /// With a terminal, and without.
-    @Test(arguments: attempts, [true, false])
-    func `no signal and no priority gets out`(attempt: String, hasTerminal: Bool) throws {
+    @Test(arguments: commands, [true, false])
+    func `no signal and no priority gets out`(command: String, hasTerminal: Bool) throws {
         let code = "import os, signal, time\nsignal.signal(signal.SIGCONT, signal.SIG_DFL)\n"
-        let words = [Self.python, "-c", Self.outside] + exec + [Self.python, "-c", code + attempt]
+        let words = [Self.python, "-c", Self.outside] + exec + [Self.python, "-c", code + command]
         let result =
             try hasTerminal
             ? Dialogue.run(words, [])
@@ -63,6 +79,7 @@ struct ConfinedSignalTests {
         let found = try #require(line, "\(result.output) \(result.errors)")
         #expect(found.hasPrefix("outside [] 0 "), "\(found)")
         #expect(!found.hasSuffix("none"))
+        if command == Self.attempts { #expect(result.output.contains("tried all")) }
     }
 
     @Test func `it leads a group of its own, and without a terminal no session of the caller's`()

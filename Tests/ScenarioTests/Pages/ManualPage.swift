@@ -62,7 +62,11 @@ struct ManualPage: Sendable {
 
     static let blocks = ([readme] + manual).flatMap(\.blocks)
 
-    static let commands = ([readme] + manual).flatMap(\.commands)
+    /// Each command once, at its first place.
+    static let commands = {
+        var known: Set<String> = []
+        return ([readme] + manual).flatMap(\.commands).filter { known.insert($0.text).inserted }
+    }()
 
     /// The block in that language below a heading.
     static func block(_ language: String, under heading: String, of page: String) -> PageBlock? {

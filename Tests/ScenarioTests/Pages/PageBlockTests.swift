@@ -5,6 +5,7 @@ import LupinPolicy
 import LupinTestKit
 import Testing
 
+@Suite(.waitsForPrograms)
 struct PageBlockTests {
     private static func blocks(_ language: String) -> [PageBlock] {
         ManualPage.blocks.filter { $0.info.first == language }
@@ -53,7 +54,7 @@ struct PageBlockTests {
         #expect(Self.isCommand(arguments, below: try Self.tree.get()))
         if arguments.first == "exec" {
             // All behind its options belongs to the command that it runs, unknown options too.
-            let help = try Lupin.run("help", "exec").output
+            let help = try Self.helpOfExec.get()
             for option in arguments.prefix(while: { $0 != "--" }) where option.hasPrefix("-") {
                 #expect(help.contains("\n  \(option) "))
             }
@@ -79,6 +80,8 @@ struct PageBlockTests {
             .output
         return try JSONDecoder().decode(Dump.self, from: Data(text.utf8)).command
     }
+
+    private static let helpOfExec = Result { try Lupin.run("help", "exec").output }
 
     /// Whether the words that stand where subcommands do are some.
     private static func isCommand(_ words: [String], below node: Node) -> Bool {
