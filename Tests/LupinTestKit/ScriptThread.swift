@@ -16,7 +16,7 @@ package final class ScriptThread: TaskExecutor {
     }
 
     /// Runs `body` on a new thread; what it expects counts for the test that called.
-    package static func run<Value: Sendable>(
+    @concurrent package static func run<Value: Sendable>(
         _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
         let executor = try ScriptThread()

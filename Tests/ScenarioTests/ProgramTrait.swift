@@ -14,10 +14,10 @@ struct ProgramTrait: SuiteTrait, TestTrait, TestScoping {
         testCase == nil ? nil : self
     }
 
-    func provideScope(
+    @concurrent func provideScope(
         for test: Test,
         testCase: Test.Case?,
-        performing function: @Sendable () async throws -> Void
+        performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
         try await Turnstile.programs.pass { try await ScriptThread.run(function) }
     }

@@ -1,5 +1,6 @@
 // That files with secrets are written whole or not at all, for us alone, and read with care.
 
+import CLinux
 import Foundation
 import Glibc
 import LupinIO

@@ -1,4 +1,5 @@
 // That a spill file gives back what was put into it, and leaves nothing behind.
+import CLinux
 import Foundation
 import Glibc
 import LupinIO
