@@ -3,6 +3,9 @@ import LupinIO
 
 /// Runs a test's code on a thread of its own, where it may block.
 package final class ScriptThread: TaskExecutor {
+    /// For short work that must go on while tests block the threads that all of them share.
+    package static let shared = try? ScriptThread()
+
     private let thread: HelperThread
 
     private init() throws { thread = try HelperThread(name: "test-client", capacity: 64) }

@@ -444,7 +444,9 @@ final class ProxyFixture: Sendable {
     func beginStopping() -> Task<Void, Never> {
         stopping.withLock { stopping in
             if let stopping { return stopping }
-            let task = Task { [proxy] in await proxy.stop() }
+            let task = Task(executorPreference: ScriptThread.shared) { [proxy] in
+                await proxy.stop()
+            }
             stopping = task
             return task
         }

@@ -10,7 +10,8 @@ private let writers: Set<String> = [
 
 /// Output past the writers for terminals.
 func outputFindings(in file: SourceFile) -> [Finding] {
-    guard file.isShipped, !file.path.hasPrefix("Sources/LupinIO/"), !writers.contains(file.path)
+    guard file.isShipped, !file.path.hasPrefix("Sources/LupinIO/"),
+        !file.path.hasPrefix("Sources/LupinConfinement/"), !writers.contains(file.path)
     else { return [] }
     let declaresPrint = !file.occurrences(of: ["func", "print"]).isEmpty
     let calls = file.occurrences(of: ["print", "("]).filter { i in

@@ -243,10 +243,10 @@ package struct ConfinedTree {
     private static func whiteOut(_ name: String, _ lower: String, in upper: String) {
         guard kind(lower + name) != nil else { return }
         for folder in PlacePath.upwards(from: name).dropFirst().reversed() where folder != "/" {
+            guard isFolder(lower + folder) else { return }
             // Safety: the path is NUL-terminated for the call.
-            guard isFolder(lower + folder),
-                unsafe mkdir(upper + folder, 0o755) == 0 || errno == EEXIST
-            else { return }
+            let made = SystemCall.value { Int(unsafe mkdir(upper + folder, 0o755)) }
+            guard made == 0 || made == -Int(EEXIST) else { return }
         }
         // The device 0:0, which everybody may make.
         // Safety: the path is NUL-terminated for the call.

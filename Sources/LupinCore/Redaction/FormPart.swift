@@ -61,7 +61,11 @@ struct FormPart {
             while i < text.count, text[i] == 0x20 || text[i] == 0x09 { i += 1 }
             let start = i
             while i < text.count, text[i] != 0x3D, text[i] != 0x3B { i += 1 }
-            let key = String(copying: text.extracting(start..<i)).lowercased()
+            var keyEnd = i
+            while keyEnd > start, text[keyEnd - 1] == 0x20 || text[keyEnd - 1] == 0x09 {
+                keyEnd -= 1
+            }
+            let key = String(copying: text.extracting(start..<keyEnd)).lowercased()
             guard i < text.count, text[i] == 0x3D else { continue }
             let value = value(in: text, &i)
             if key == "name" { found = found ?? value }

@@ -131,7 +131,9 @@ package struct NetlinkPiece {
     }
 
     /// The number of four bytes at an offset, in the machine's order.
-    package func number(at offset: Int) -> UInt32 { Self.number(content.dropFirst(offset).prefix(4)) }
+    package func number(at offset: Int) -> UInt32 {
+        Self.number(content.dropFirst(offset).prefix(4))
+    }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         let isLittle = UInt16(1).littleEndian == 1

@@ -68,7 +68,10 @@ package enum UnixDiagnosis {
     }
 
     /// The attribute of a type.
-    package static func attribute(_ type: UInt16, in attributes: ArraySlice<UInt8>) -> NetlinkPiece? {
+    package static func attribute(
+        _ type: UInt16,
+        in attributes: ArraySlice<UInt8>
+    ) -> NetlinkPiece? {
         var rest = attributes
         while let attribute = NetlinkPiece(attribute: &rest) {
             if attribute.type == type { return attribute }

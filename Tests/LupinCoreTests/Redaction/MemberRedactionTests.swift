@@ -182,7 +182,7 @@ struct MemberRedactionTests {
     }
 
     @Test(arguments: [
-        "name=a", "filename=password", "filename=\"x; name=password\"", "name=\"a; name=password\"",
+        "name=a", "filename=password", "filename=\"x; name=password\"",
         "filename*=UTF-8''password; name=a", "x-name=password", "name",
     ])
     func `one with another name stays`(parameters: String) {

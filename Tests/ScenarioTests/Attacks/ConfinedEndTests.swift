@@ -6,7 +6,7 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"),
-    .timeLimit(.minutes(1))
+    .timeLimit(.minutes(20))
 )
 struct ConfinedEndTests {
     /// What is killed: lupin, the process outside that stands for the command, or the first inside.

@@ -10,7 +10,7 @@ import Testing
         if: ConfinedPlace.isPossible && SmallInternet.has(RedirectionTests.python),
         "this machine gives users no namespaces"
     ),
-    .timeLimit(.minutes(2))
+    .timeLimit(.minutes(20))
 )
 struct ConfinedSignalTests {
     private static let python = RedirectionTests.python

@@ -22,15 +22,15 @@ struct CoveredFileTests {
             let path = try #require(PublicFile.target(of: base.path))
             work = "\(path)/given"
             rules = "\(path)/\(folder)/own.yaml"
-            for folder in ["given/open", folder, "home/.sbt/credentials/inner"] {
+            for folder in ["given/open", folder, "person/.sbt/credentials/inner"] {
                 try WholeFile.makeDirectories("\(path)/\(folder)")
             }
             try WholeFile.write(Array(Self.text.utf8), to: rules)
             try WholeFile.write(
                 Array("planted-s3cret\n".utf8),
-                to: "\(path)/home/.sbt/credentials/inner/file"
+                to: "\(path)/person/.sbt/credentials/inner/file"
             )
-            home = "\(path)/home"
+            home = "\(path)/person"
         }
 
         let home: String
@@ -184,7 +184,8 @@ struct CoveredFileTests {
         )
     }
 
-    @Test func `where nothing is covered, other sandboxes work`() throws {
+    @Test(.enabled(if: geteuid() != 0, "root without capabilities can't map its number"))
+    func `where nothing is covered, other sandboxes work`() throws {
         let place = try Place(rulesIn: "beside")
         let script = Self.ways.components(separatedBy: "ways = [")[0] + "pivots(); print('inside')"
         let result = try place.run(script)

@@ -10,7 +10,7 @@ import Testing
         if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     ),
-    .timeLimit(.minutes(2))
+    .timeLimit(.minutes(20))
 )
 struct WaitingConnectTests {
     private static let head = #"""
