@@ -53,13 +53,12 @@ package enum ErrorBody {
     ) -> String {
         var line = JSONLine()
         line.openObject()
-        line.openObject("error")
+        // Many tools (npm) print `error` of a body as text.
+        line.add("error", text: sentence)
         line.add("type", literal: error.kind.token)
         line.add("status", UInt64(error.status))
         line.add("side", literal: error.side.rawValue)
-        line.add("message", text: sentence)
         if !detail.isEmpty { line.add("detail", text: detail) }
-        line.closeObject()
         line.add("id", literal: id.text)
         line.closeObject()
         line.endLine()

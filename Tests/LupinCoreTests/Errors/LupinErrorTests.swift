@@ -121,9 +121,11 @@ struct LupinErrorTests {
         )
         let body = ErrorBody.text(for: error, as: .json, id: id, redactor: makeRedactor())
         let json = try #require(parseJSON(body))
-        #expect(json["error", "type"]?.string == "connection_refused")
-        #expect(json["error", "status"]?.count == 502)
-        #expect(json["error", "detail"]?.string == "10.0.0.1:\u{1B}80")
+        #expect(json["error"]?.string == error.sentence)
+        #expect(json["type"]?.string == "connection_refused")
+        #expect(json["status"]?.count == 502)
+        #expect(json["side"]?.string == "upstream")
+        #expect(json["detail"]?.string == "10.0.0.1:\u{1B}80")
         #expect(json["id"]?.string == id.text)
     }
 

@@ -174,7 +174,7 @@ struct RecordedEndTests {
 
                         """
                 )
-            case .json: #expect(parseJSON(body)?["error", "message"]?.string == sentence)
+            case .json: #expect(parseJSON(body)?["error"]?.string == sentence)
             case .html: #expect(body.contains("<code>lupin explain 6f1c0e0b</code>"))
             }
         }
