@@ -83,18 +83,18 @@ package enum FileAccess {
         return (try readAll(descriptor), status)
     }
 
-    /// What lets another user change the file at `path`.
+    /// What lets another user change the file or folder at `path`.
     ///
-    /// That is the file, if it is there, and directories on the way that let it be replaced. The
-    /// way leads from the root through the directory of every link.
+    /// That is itself, if it is there, and directories on the way that let it be replaced. The way
+    /// leads from the root through the directory of every link.
     ///
-    /// In a sticky directory, no other user can replace what belongs to this user or root.
+    /// In a sticky directory, no other user can replace what belongs to this user or root; but they
+    /// can add to it.
     package static func openWay(to path: String) -> [FileStanding] {
         var status = stat()
         // Safety: the string outlives the call, and `status` is ours.
         let file = unsafe stat(path, &status) == 0 ? standing(path, status) : nil
-        return [file].compactMap { $0 }.filter { !$0.isDirectory && !$0.isOwn }
-            + openDirectories(onTheWayTo: path)
+        return [file].compactMap { $0 }.filter { !$0.isOwn } + openDirectories(onTheWayTo: path)
     }
 
     private static func openDirectories(onTheWayTo path: String) -> [FileStanding] {

@@ -74,7 +74,8 @@ extension DecodingContext {
         hasRefusedFile = true
     }
 
-    fileprivate func refuse(
+    /// Reports each way by which another user could change a file; the reason says what it decides.
+    func refuse(
         _ standings: [FileStanding],
         since reason: String,
         at place: some DiagnosticPlace

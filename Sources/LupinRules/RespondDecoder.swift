@@ -72,13 +72,8 @@ extension DecodingContext {
                 hint: isOther ? "requests get 502" : hint
             )
         }
-        // Below the folder, the kernel keeps to it; no other user may choose which folder it is.
-        for standing in surroundings.openWay(path) where standing.isDirectory {
-            let message =
-                "others could have lupin answer with another \(entry.key): "
-                + "they can change the directory \(standing.path)"
-            error(.file, message, at: node, hint: "chmod go-w \(standing.path), or move it")
-        }
+        // Below the folder, the kernel keeps to it; no other user may choose what it has.
+        refuse(surroundings.openWay(path), since: "lupin answers with \(text)", at: node)
         return isFolder ? .folder(path) : .file(path)
     }
 

@@ -62,6 +62,17 @@ struct FileStandingTests {
         }
     }
 
+    @Test(arguments: [0o777, 0o1777])
+    func `so does a folder, to which others can add files`(mode: Int) throws {
+        try withFolder { folder in
+            #expect(FileAccess.openWay(to: folder) == [])
+            try set(mode, folder)
+            var open = FileStanding(path: folder, isDirectory: true)
+            open.isWritableByOthers = true
+            #expect(FileAccess.openWay(to: folder) == [open])
+        }
+    }
+
     @Test func `in a sticky directory one's own files stay one's own`() throws {
         try withFolder { folder in
             try set(0o1777, folder)

@@ -93,7 +93,7 @@ struct OpenRulesFileTests {
     }
 
     @Test(arguments: ["folder: open/mock", "file: open/mock/a.json", "folder: link"])
-    func `nobody else chooses the folder that lupin serves`(respond: String) throws {
+    func `nobody else chooses what lupin serves`(respond: String) throws {
         let folder = try Folder()
         try makeFolder("\(folder.path)/open", 0o777)
         try makeFolder("\(folder.path)/open/mock", 0o755)
@@ -103,9 +103,15 @@ struct OpenRulesFileTests {
         let path = try folder.write("lupin.yaml", text)
         let result = try Lupin.run("check", "--trusted", path)
         #expect(result.code == 2)
-        #expect(result.errors.contains("they can change the directory"), "\(result.errors)")
+        #expect(result.errors.contains("others can write to the directory"), "\(result.errors)")
         try set(0o755, "\(folder.path)/open")
         #expect(try Lupin.run("check", "--trusted", path).code == 0)
+        // What is served itself decides as well.
+        let isFile = respond.hasPrefix("file")
+        try set(isFile ? 0o646 : 0o777, "\(folder.path)/open/mock" + (isFile ? "/a.json" : ""))
+        let open = try Lupin.run("check", "--trusted", path)
+        #expect(open.code == 2)
+        #expect(open.errors.contains("others can write to"), "\(open.errors)")
     }
 
     @Test(
