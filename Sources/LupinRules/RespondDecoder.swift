@@ -50,7 +50,7 @@ extension DecodingContext {
         let node = entry.value
         if entry.key == "body" {
             guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain)
-            else { return wrongType(node, "a text", write: "\"blocked\"") }
+            else { return wrongType(node, "a text", write: bodyAdvice(for: node)) }
             return template(raw, role: .body, at: node).map { .text($0) }
         }
         let isFolder = entry.key == "folder"
@@ -75,6 +75,15 @@ extension DecodingContext {
         // Below the folder, the kernel keeps to it; no other user may choose what it has.
         refuse(surroundings.openWay(path), since: "lupin answers with \(text)", at: node)
         return isFolder ? .folder(path) : .file(path)
+    }
+
+    /// What to write instead of a body that is no text.
+    private func bodyAdvice(for node: YAMLNode) -> String {
+        guard case .map(let entries) = node.content,
+            let entry = entries.first(where: { ["file", "folder"].contains($0.key) }),
+            case .scalar(let path, _) = entry.value.content
+        else { return "\"blocked\"" }
+        return "\(entry.key): \(path) in place of body"
     }
 
     private func fields(_ node: YAMLNode) -> [(name: String, value: String)] {

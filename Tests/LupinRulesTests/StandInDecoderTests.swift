@@ -72,7 +72,23 @@ struct StandInDecoderTests {
             ("rules: [{match: a.example, stand_ins: {in: query}}]", "the rule names no token"),
             ("rules: [{match: a.example, stand_ins: {to: x}}]", "unknown key \"to\""),
             ("rules: [{match: a.example, cross_site: [app.example]}]", "write `https://app"),
-            ("rules: [{match: a.example, cross_site: [\"null\"]}]", "write `any`"),
+            (
+                "rules: [{match: a.example, cross_site: [\"null\"]}]",
+                "pages without an origin need `any`; write `cross_site: any`, alone"
+            ),
+            ("rules: [{match: a.example, cross_site: [any]}]", "write `cross_site: any`, alone"),
+            (
+                "rules: [{match: a.example, cross_site: [\"https://a.test\", any]}]",
+                "write `cross_site: any`, alone"
+            ),
+            ("rules: [{match: a.example, cross_site: \"*\"}]", "write `cross_site: any`, alone"),
+            (
+                "rules: [{match: a.example, cross_site: \"https://*\"}]",
+                "write `cross_site: any`, alone"
+            ),
+            ("rules: [{match: a.example, cross_site: none}]", "leave it out"),
+            ("rules: [{match: a.example, cross_site: [none]}]", "leave it out"),
+            ("rules: [{match: a.example, cross_site: off}]", "leave it out"),
             ("rules: [{match: a.example, scrub: yes}]", "\"yes\" is not a boolean"),
         ]
     )

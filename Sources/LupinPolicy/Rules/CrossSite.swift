@@ -153,8 +153,7 @@ package struct PagePattern: Sendable, Equatable {
     package init(_ text: String) throws(PatternProblem) {
         source = text
         guard let marker = text.firstRange(of: "://") else {
-            let hint = text == "null" ? "any` for pages without an origin" : "https://\(text)`"
-            throw PatternProblem("an origin begins with its scheme; write `\(hint)", at: 0)
+            throw PatternProblem(Self.advice(insteadOf: text), at: 0)
         }
         guard ["http", "https"].contains(text[..<marker.lowerBound].lowercased()) else {
             origin = nil
@@ -169,11 +168,23 @@ package struct PagePattern: Sendable, Equatable {
             )
         }
         guard let scheme = match.schemes?.first, let host = match.hosts?.first else {
-            throw PatternProblem("any host is too many; write `any` for all pages", at: 0)
+            throw PatternProblem("any host is too many; \(Self.anyAdvice)", at: 0)
         }
         let port = scheme.defaultPort
         let isAnyPort = text.hasSuffix(":*")
         origin = (scheme, host, match.ports ?? (isAnyPort ? nil : PortSet([port...port])))
+    }
+
+    private static let anyAdvice = "write `cross_site: any`, alone"
+
+    /// What is wrong with a text without scheme; words that mean something are no hosts.
+    private static func advice(insteadOf text: String) -> String {
+        switch text {
+        case "any", "*": "`\(text)` is no origin; \(anyAdvice)"
+        case "null": "pages without an origin need `any`; \(anyAdvice)"
+        case "none", "off", "false", "no": "without `cross_site` no page is admitted; leave it out"
+        default: "an origin begins with its scheme; write `https://\(text)`"
+        }
     }
 
     fileprivate func matches(_ page: ForeignPage) -> Bool {

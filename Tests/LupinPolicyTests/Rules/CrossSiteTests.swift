@@ -132,9 +132,10 @@ struct CrossSiteTests {
     }
 
     @Test(arguments: [
-        ("app.test", "write `https://app.test`"), ("null", "write `any`"),
+        ("app.test", "write `https://app.test`"), ("null", "write `cross_site: any`"),
         ("https://app.test/x", "an origin has no path; write `https://app.test`"),
-        ("https://*", "write `any`"), ("https://a b", "does not belong"), ("https://", "missing"),
+        ("https://*", "write `cross_site: any`"), ("any", "write `cross_site: any`, alone"),
+        ("none", "leave it out"), ("https://a b", "does not belong"), ("https://", "missing"),
     ])
     func `what is no origin is refused with what to write`(text: String, message: String) {
         do throws(PatternProblem) {
