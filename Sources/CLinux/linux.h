@@ -277,14 +277,18 @@ static inline int linux_adopt(int fd) {
     return fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-/// The user who made the other end of a local socket; 0 where the kernel tells.
-static inline int linux_peer_user(int fd, uint32_t *_Nonnull user) {
-    // struct ucred, which the headers show only under _GNU_SOURCE.
-    struct { int32_t pid; uint32_t uid; uint32_t gid; } peer;
-    socklen_t length = sizeof peer;
-    int result = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-    if (result == 0) *user = peer.uid;
-    return result;
+/// struct ucred, which the headers show only under _GNU_SOURCE.
+struct linux_peer {
+    /// Its number in the reader's pid namespace; 0 where it has none there.
+    int32_t process;
+    uint32_t user;
+    uint32_t group;
+};
+
+/// Who made the other end of a local socket; 0 where the kernel tells.
+static inline int linux_read_peer(int fd, struct linux_peer *_Nonnull peer) {
+    socklen_t length = sizeof *peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length);
 }
 
 /// Whether the client of an accepted local socket is in another network namespace.

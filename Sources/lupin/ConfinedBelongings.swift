@@ -50,7 +50,6 @@ struct ConfinedBelongings {
             lasting.insert(belonging)
         }
         for socket in sockets {
-            let process = SiblingFolder.process(of: socket)
             switch Belonging.ask(at: socket) {
             case nil: continue
             case .belongings(let others):
@@ -58,17 +57,21 @@ struct ConfinedBelongings {
                 lasting.formUnion(others.filter(\.kind.isLasting))
             case .unknown:
                 throw ConfinedRefusal(
-                    message: "the lupin of process \(process) does not say which files it keeps, "
+                    message: "\(Self.title(of: socket)) does not say which files it keeps, "
                         + "as one of another version does, so they can't be kept from the command; "
                         + "end or restart it"
                 )
             case .silent:
                 throw ConfinedRefusal(
-                    message: "the lupin of process \(process) does not answer, so its files can't "
+                    message: "\(Self.title(of: socket)) does not answer, so its files can't "
                         + "be kept from the command: where it just begins or ends, try again, "
                         + "else end it"
                 )
             }
         }
+    }
+
+    private static func title(of socket: String) -> String {
+        SiblingFolder.title(of: socket, process: LocalSocket.process(at: socket))
     }
 }

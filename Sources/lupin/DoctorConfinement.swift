@@ -36,7 +36,8 @@ enum DoctorConfinement {
                 fix: "load its modules: modprobe nft_redir"
             )
         }
-        return DoctorOutcome(kind: .failed, reason: reason, fix: fix)
+        let isOfKernel = reason.contains(ConfinementProblem.beginning)
+        return DoctorOutcome(kind: .failed, reason: reason, fix: isOfKernel ? fix : nil)
     }
 
     /// Settings and credentials of tools that a confined command does not see; nil for none.

@@ -192,13 +192,11 @@ package final class LocalListener: PausableListener {
             return .blocked
         }
         let accepted = Descriptor(owning: Int32(truncatingIfNeeded: result))
-        var user: UInt32 = 0
         // A confined command has its user's number, and a network of its own.
-        // Safety: the call fills the number it is given.
-        let isKnown =
-            unsafe linux_peer_user(accepted.raw, &user) == 0
-            && !linux_client_is_elsewhere(descriptor, accepted.raw)
-        return .connection(try Channel(owning: accepted, on: loop), user: isKnown ? user : nil)
+        let user =
+            linux_client_is_elsewhere(descriptor, accepted.raw)
+            ? nil : LocalSocket.peer(of: accepted.raw)?.user
+        return .connection(try Channel(owning: accepted, on: loop), user: user)
     }
 
     /// Whether the client of an accepted channel is in another network, if the kernel tells.
@@ -308,9 +306,7 @@ package enum LocalSocket {
     ) throws(SystemError) -> [UInt8]? {
         guard let raw = try openIfThere(path) else { return nil }
         let socket = Descriptor(owning: raw)
-        var user: UInt32 = 0
-        // Safety: the call fills the number it is given.
-        guard unsafe linux_peer_user(socket.raw, &user) == 0, user == geteuid() else { return nil }
+        guard peer(of: socket.raw)?.user == geteuid() else { return nil }
         let bytes = Array(question.utf8)
         // Safety: the kernel reads the bytes of the array; they fit into any socket's buffer.
         let sent = SystemCall.value { unsafe Glibc.write(socket.raw, bytes, bytes.count) }
@@ -334,10 +330,20 @@ package enum LocalSocket {
     private static let answerBytesMax = 16 << 20
 
     /// The user at the other end, where the kernel reports it.
-    package static func user(of channel: Channel) -> UInt32? {
-        var user: UInt32 = 0
-        // Safety: the call fills the number it is given.
-        return unsafe linux_peer_user(channel.descriptor, &user) == 0 ? user : nil
+    package static func user(of channel: Channel) -> UInt32? { peer(of: channel.descriptor)?.user }
+
+    /// The number of the process that listens at a path; 0 where it has none here, as that of
+    /// another container, and nil where nothing listens.
+    package static func process(at path: String) -> Int32? {
+        guard let raw = try? openIfThere(path) else { return nil }
+        let socket = Descriptor(owning: raw)
+        return peer(of: socket.raw)?.process
+    }
+
+    fileprivate static func peer(of descriptor: Int32) -> linux_peer? {
+        var peer = linux_peer()
+        // Safety: the call fills the struct it is given.
+        return unsafe linux_read_peer(descriptor, &peer) == 0 ? peer : nil
     }
 
     /// Whether the path is a directory that this user owns and no other user can change.

@@ -130,6 +130,16 @@ package enum SiblingFolder {
         return Int32(truncatingIfNeeded: number)
     }
 
+    /// What a person calls the lupin at a socket whose process has this number here; nil where the
+    /// kernel doesn't tell.
+    ///
+    /// The number in the name is that of the lupin's own pid namespace: often 1 in a container.
+    package static func title(of socket: String, process: Int32?) -> String {
+        process == 0
+            ? "a lupin in another container, whose socket is \(socket),"
+            : "the lupin of process \(process ?? self.process(of: socket))"
+    }
+
     /// The pseudonym of the process that made the socket.
     static func pseudonym(of socket: String) -> Substring {
         let name = socket.split(separator: "/").last ?? ""

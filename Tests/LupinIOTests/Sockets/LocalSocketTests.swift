@@ -58,9 +58,11 @@ struct LocalSocketTests {
                 Issue.record("somebody else came")
                 return
             }
+            #expect(LocalSocket.process(at: path) == getpid())
             near.close()
             far.close()
             listener.close()
+            #expect(LocalSocket.process(at: path) == nil)
             #expect(!FileManager.default.fileExists(atPath: path))
         }
     }

@@ -26,6 +26,14 @@ struct SiblingFolderTests {
         }
     }
 
+    @Test func `a lupin is called by its number as seen from here`() {
+        let socket = "/run/user/1000/lupin/1-lupin-0000.sock"
+        #expect(SiblingFolder.title(of: socket, process: 4321) == "the lupin of process 4321")
+        #expect(SiblingFolder.title(of: socket, process: nil) == "the lupin of process 1")
+        let elsewhere = SiblingFolder.title(of: socket, process: 0)
+        #expect(elsewhere == "a lupin in another container, whose socket is \(socket),")
+    }
+
     @Test func `a relative path is the same file`() {
         #expect(name("rules.yaml") != name("/rules.yaml"))
         #expect(name("rules.yaml") == name("rules.yaml"))
