@@ -72,11 +72,7 @@ extension Configuration {
             own.user = SystemUsers.own
             return own
         }
-        // Whatever the file allows to the user's own tools: a confined command must not watch or
-        // control lupin.
-        if !copy.settings.access.denyTargets.contains(.own) {
-            copy.settings.access.denyTargets.append(.own)
-        }
+        copy.settings.access.isForConfined = true
         return copy
     }
 }

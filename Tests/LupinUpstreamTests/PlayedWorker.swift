@@ -47,6 +47,7 @@ final class PlayedWorker: UpstreamWorker {
     func denial(
         of channel: Channel,
         to hop: NextHop,
+        by access: AccessPolicy,
         in slot: ParkingSlot
     ) async -> LupinError? {
         refusal

@@ -109,8 +109,8 @@ extension ErrorKind {
         case .destinationUnavailable:
             "No connection to \(host) came about. Is the server running, and can it be reached?"
         case .destinationIPProhibited:
-            "`access.deny_targets` forbids the address of \(host); where the rules file does not "
-                + "say otherwise these are link-local addresses and lupin's own."
+            "lupin does not connect to the address of \(host). Where the rules file does not say "
+                + "otherwise, `access.deny_targets` forbids link-local addresses and lupin's own."
         default:
             "There is no route to the address of \(host). Check the network or the VPN."
         }

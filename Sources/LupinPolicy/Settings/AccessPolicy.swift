@@ -69,11 +69,7 @@ package final class AccessPolicy: Sendable {
         isHostFromFile: Bool
     ) -> LupinError? {
         if isOwn(address, port) {
-            return LupinError(
-                .proxyLoopDetected,
-                host: host.text,
-                detail: "\(address.text):\(port) is lupin itself; its page is http://lupin/."
-            )
+            return denial(ofOwn: "\(address.text):\(port)", host)
         }
         for target in settings.denyTargets
         where denies(target, address, isExempt: isHostFromFile) {
@@ -90,7 +86,35 @@ package final class AccessPolicy: Sendable {
     }
 
     /// Whether the listeners of this user's lupin processes are refused as targets.
-    package var deniesSelf: Bool { settings.denyTargets.contains(.own) }
+    package var deniesSelf: Bool { settings.isForConfined || settings.denyTargets.contains(.own) }
+
+    /// Why nothing may be sent to this lupin; nothing came back to it, so this is no loop.
+    package func denial(ofOwn place: String, _ host: Host) -> LupinError {
+        denial(ofLupin: place, host, "is lupin itself", "its page is http://lupin/.")
+    }
+
+    /// Why nothing may be sent to a place that is, or may be, another lupin of this user.
+    package func denial(ofSibling place: String, _ host: Host, because what: String) -> LupinError {
+        denial(ofLupin: place, host, what, "upstream.proxy may name it as parent proxy.")
+    }
+
+    private func denial(
+        ofLupin place: String,
+        _ host: Host,
+        _ what: String,
+        _ advice: String
+    ) -> LupinError {
+        // Whatever the file says of its owner's tools.
+        let reason =
+            settings.isForConfined
+            ? ": a confined command never reaches a lupin of yours"
+            : " (access.deny_targets: [self])"
+        return LupinError(
+            .destinationIPProhibited,
+            host: host.text,
+            detail: "\(place) \(what)\(reason); \(advice)"
+        )
+    }
 
     private func denies(
         _ target: DeniedTarget,

@@ -69,6 +69,9 @@ package struct AccessSettings: Sendable, Equatable {
     /// Ports to which a tunnel may carry what shows no name; nil is `any`.
     package var opaquePorts: PortSet? = PortSet([])
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
+    /// Whether the clients are a confined command, which must not watch or control lupin: whatever
+    /// the file allows to the user's own tools, no lupin is its target.
+    package var isForConfined = false
     /// What becomes of a tunnel whose TLS may hide its server name.
     package var ech = HiddenNames.any
     /// What becomes of paths that servers read in different ways.

@@ -1,6 +1,7 @@
 // Keeps lupin from connecting to itself, and to anything at all while a tape is played.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinUpstream
 
 extension WorkerResources {
@@ -11,14 +12,17 @@ extension WorkerResources {
 
     /// Why nothing may be sent over a connection: it leads to a lupin of this user, which does not
     /// serve as the parent proxy that the file names.
-    func denial(of channel: Channel, to hop: NextHop, in slot: ParkingSlot) async -> LupinError? {
+    func denial(
+        of channel: Channel,
+        to hop: NextHop,
+        by access: AccessPolicy,
+        in slot: ParkingSlot
+    ) async -> LupinError? {
         guard let place = channel.placeOnThisMachine else { return nil }
         let reason: String
         switch await shared.marks.holder(of: place, shared.processes, slot: slot) {
         case .other: return nil
-        case .own:
-            let detail = "\(hop.text) is lupin itself; its page is http://lupin/."
-            return LupinError(.proxyLoopDetected, host: hop.host.text, detail: detail)
+        case .own: return access.denial(ofOwn: hop.text, hop.host)
         case _ where hop.isThroughParent: return nil
         case .sibling: reason = "is another lupin of user \(ProcessOwner.userName)"
         case .unknown:
@@ -27,12 +31,7 @@ extension WorkerResources {
                 "may be another lupin of user \(ProcessOwner.userName), as \(folders) "
                 + "can't be read, or other users may change it"
         }
-        return LupinError(
-            .destinationIPProhibited,
-            host: hop.host.text,
-            detail: "\(hop.text) \(reason); access.deny_targets: [self] forbids it. "
-                + "upstream.proxy may name it as parent proxy."
-        )
+        return access.denial(ofSibling: hop.text, hop.host, because: reason)
     }
 }
 

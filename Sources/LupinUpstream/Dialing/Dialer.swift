@@ -155,7 +155,7 @@ struct Dialer {
             )
         }
         guard policy.access.deniesSelf,
-            let denial = await worker.denial(of: channel, to: hop, in: slot)
+            let denial = await worker.denial(of: channel, to: hop, by: policy.access, in: slot)
         else { return channel }
         channel.close()
         throw DialFailure(error: denial)

@@ -1,6 +1,7 @@
 // What reaching servers needs of the worker on whose loop it happens.
 package import LupinCore
 package import LupinIO
+package import LupinPolicy
 package import LupinWire
 
 /// The worker on whose loop servers are reached.
@@ -26,7 +27,12 @@ package protocol UpstreamWorker: AnyObject {
     /// Why nothing may be sent over a new connection to `hop`; nil where it may.
     ///
     /// Asked where the access rules forbid connections to lupin itself.
-    func denial(of channel: Channel, to hop: NextHop, in slot: ParkingSlot) async -> LupinError?
+    func denial(
+        of channel: Channel,
+        to hop: NextHop,
+        by access: AccessPolicy,
+        in slot: ParkingSlot
+    ) async -> LupinError?
 }
 
 /// What all workers know of the servers that were reached.

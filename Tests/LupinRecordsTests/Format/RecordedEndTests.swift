@@ -31,8 +31,8 @@ struct RecordedEndTests {
         ),
         (
             .destinationIPProhibited,
-            "`access.deny_targets` forbids the address of h; where the rules file does not say "
-                + "otherwise these are link-local addresses and lupin's own."
+            "lupin does not connect to the address of h. Where the rules file does not say "
+                + "otherwise, `access.deny_targets` forbids link-local addresses and lupin's own."
         ),
         (
             .destinationIPUnroutable,

@@ -100,7 +100,7 @@ struct OriginConnectorTests {
         try await LoopFixture.run { fixture in
             let listener = try PlainListener()
             let worker = try PlayedWorker(on: fixture.loop)
-            worker.refusal = LupinError(.proxyLoopDetected, detail: "It is another lupin.")
+            worker.refusal = LupinError(.destinationIPProhibited, detail: "It is another lupin.")
             let hop = try Self.hop("127.0.0.1", listener.address.port)
             let attempt = PlayedAttempt.start(to: hop, worker, fixture)
             await fixture.settle { attempt.isOver }

@@ -58,7 +58,7 @@ struct HostileRedirectTests {
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "self.test"])
-    func `a redirect to lupin's own listener is a loop`(host: String) async throws {
+    func `a redirect to lupin's own listener is refused`(host: String) async throws {
         try await ProxyFixture.run(Self.follow, resolve: ProxyFixture.here) { proxy in
             let port = proxy.address.port
             let origin = try proxy.origin(
@@ -70,7 +70,7 @@ struct HostileRedirectTests {
             )
             let response = try proxy.client().get(origin.url())
             #expect(response.status == 502)
-            #expect(response["Proxy-Status"]?.contains("proxy_loop_detected") == true)
+            #expect(response["Proxy-Status"]?.contains("destination_ip_prohibited") == true)
             #expect(origin.connections.count == 1)
         }
     }

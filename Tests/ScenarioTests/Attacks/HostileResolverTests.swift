@@ -105,7 +105,7 @@ struct HostileResolverTests {
         }
     }
 
-    @Test func `a name that leads to lupin itself is a loop`() async throws {
+    @Test func `a name that leads to lupin itself is refused`() async throws {
         try await ProxyFixture.run(resolve: ProxyFixture.here) { proxy in
             let name = "self.test:\(proxy.address.port)"
             for method in ["GET", "CONNECT"] {
@@ -113,7 +113,7 @@ struct HostileResolverTests {
                 try client.send(method, method == "GET" ? "http://\(name)/" : name)
                 let response = try client.response(to: method)
                 #expect(response.status == 502)
-                #expect(response["Proxy-Status"]?.contains("proxy_loop_detected") == true)
+                #expect(response["Proxy-Status"]?.contains("destination_ip_prohibited") == true)
             }
         }
     }

@@ -228,7 +228,7 @@ struct OtherLupinTests {
                     defer { client.close() }
                     let response = try client.connect("\(host):\(port)")
                     #expect(response.status == 502, "\(host):\(port)")
-                    #expect(response["Proxy-Status"]?.contains("proxy_loop_detected") == true)
+                    #expect(response["Proxy-Status"]?.contains("destination_ip_prohibited") == true)
                 }
             }
         }
