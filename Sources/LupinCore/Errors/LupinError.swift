@@ -47,7 +47,7 @@ public struct LupinError: Error, Sendable, Equatable {
     /// The problem of a request that lupin itself refuses, by the response's status.
     ///
     /// 401, 403, 407 and 421 are `http_request_denied`: the request was understood and not
-    /// allowed. All others are `http_request_error`.
+    /// allowed. All others are `http_request_error`; by a 400, it is not valid HTTP.
     package static func request(
         status: UInt16,
         host: String? = nil,

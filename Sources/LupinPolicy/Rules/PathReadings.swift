@@ -1,6 +1,6 @@
 // How usual servers read a path that they don't take as RFC 3986 does, and whether that matters.
 
-import LupinCore
+package import LupinCore
 
 /// A way in which servers read paths, for paths that have more than one reading.
 ///
@@ -25,17 +25,17 @@ package enum PathReading: CaseIterable, Sendable {
     /// Percent-encoding is undone until there is none, and all the others do at once.
     case again
 
-    /// Who reads so, for users.
+    /// Who reads so, for users; the page on security names them, too.
     package var servers: String {
         switch self {
-        case .merged: "nginx, Apache and others that merge slashes"
+        case .merged: "nginx and Apache"
         case .decoded: "nginx, Apache, Node and Python"
         case .backslashes: "IIS and Node's URL"
         case .withoutParameters: "Tomcat, Jetty and Spring"
-        case .windows: "IIS and others on Windows"
-        case .visible: "a server that drops blanks and controls, as Java's trim and URL parsers do"
-        case .cut: "a CGI program"
-        case .again: "a server that decodes again behind a proxy"
+        case .windows: "IIS, others on Windows and servers that apply NFKC"
+        case .visible: "URL parsers of browsers and Java's trim"
+        case .cut: "CGI programs"
+        case .again: "servers that decode again behind a proxy"
         }
     }
 
@@ -89,14 +89,21 @@ package struct OtherReading: Sendable, Equatable {
     package let servers: String
     /// The path as they read it, percent-encoded again.
     package let path: String
+    /// The path as it was sent, which the rules take as RFC 3986 does.
+    package let sent: String
     /// A rule that holds for one reading and not for the other.
     package let rule: String
 
     /// For the client that asked.
     package var sentence: String {
-        "The path can be read in two ways: for \(servers) it is \(path), and the \(rule) holds for "
-            + "one of them alone. Write the path plainly, let the rule name both forms, or set "
-            + "access.paths: lenient."
+        "The path can be read in two ways: as it was sent, \(sent), and as \(path) by \(servers). "
+            + "The \(rule) holds for one of them alone. Write the path plainly, let the rule name "
+            + "both forms, or set access.paths: lenient."
+    }
+
+    /// No mistake in the HTTP of the request: it was understood, and is not allowed.
+    package func error(for host: Host) -> LupinError {
+        LupinError(.httpRequestDenied, host: host.text, detail: sentence, status: 400)
     }
 }
 
@@ -110,8 +117,8 @@ extension RuleSet {
         let normal = NormalPath(target)
         let query = Array(storage[subject.pathAndQuery.range].dropFirst(normal.pathCount))
         guard PathReading.differ(in: target.extracting(0..<normal.pathCount)) else { return nil }
-        let path = storage[subject.pathAndQuery.range].prefix(normal.pathCount)
-        let own = normal.rewritten ?? Array(path)
+        let sent = storage[subject.pathAndQuery.range].prefix(normal.pathCount)
+        let own = normal.rewritten ?? Array(sent)
         let judges = judging(subject)
         let readings = PathReading.allCases.flatMap { reading in
             reading.read(own).map { (reading, path: $0) }
@@ -127,6 +134,7 @@ extension RuleSet {
             return OtherReading(
                 servers: reading.servers,
                 path: String(decoding: path, as: UTF8.self),
+                sent: String(decoding: sent, as: UTF8.self),
                 rule: rules[rule].reference
             )
         }

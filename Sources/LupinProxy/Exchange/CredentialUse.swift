@@ -120,7 +120,7 @@ extension Exchange {
         guard PathReading.differ(in: storage.span.extracting(request.pathAndQuery.range)),
             let other = snapshot.rules.otherReading(of: subject(at: origin))
         else { return }
-        throw .request(status: 400, host: origin.host.text, detail: other.sentence)
+        throw other.error(for: origin.host)
     }
 
     /// The page of another site that may not use what is attached to its request.

@@ -55,7 +55,6 @@ extension ErrorKind {
 
     private static func keys(ofRequestError status: UInt16) -> [String] {
         switch status {
-        case 400: ["access.paths."]
         case 408: ["timeouts.client_header", "timeouts.min_rate"]
         case 413: ["limits.body"]
         case 414: ["limits.request_line"]
@@ -68,6 +67,8 @@ extension ErrorKind {
 
     private static func keys(ofDeniedRequest status: UInt16) -> [String] {
         switch status {
+        // Other rules hold for the path as some servers read it.
+        case 400: ["access.paths"]
         case 407: ["listen"]
         // What the client says of its target contradicts itself.
         case 421: []

@@ -1,4 +1,5 @@
 // Which readings of a path count, and when another one matters.
+import Foundation
 import LupinCore
 import LupinPolicy
 import Testing
@@ -17,18 +18,12 @@ struct PathReadingsTests {
 
     @Test(arguments: [
         ("/a/..%2fb", "nginx, Apache, Node and Python", "/b"),
-        ("//b", "nginx, Apache and others that merge slashes", "/b"),
+        ("//b", "nginx and Apache", "/b"),
         ("/a/..;x/b", "Tomcat, Jetty and Spring", "/b"),
         ("/a/..%5cb", "IIS and Node's URL", "/b"),
-        ("/b.", "IIS and others on Windows", "/b"),
-        ("/%u0062", "IIS and others on Windows", "/b"),
-        (
-            "/%c2%ad%62",
-            "a server that drops blanks and controls, as Java's trim and URL parsers do",
-            "/b"
-        ),
-        ("/b%00c", "a CGI program", "/b"),
-        ("/a/..%252fb", "a server that decodes again behind a proxy", "/b"),
+        ("/b.", PathReading.windows.servers, "/b"), ("/%u0062", PathReading.windows.servers, "/b"),
+        ("/%c2%ad%62", PathReading.visible.servers, "/b"), ("/b%00c", "CGI programs", "/b"),
+        ("/a/..%252fb", "servers that decode again behind a proxy", "/b"),
     ])
     func `the first reading for which other rules hold is told`(
         path: String,
@@ -40,6 +35,33 @@ struct PathReadingsTests {
         #expect(other?.servers == servers)
         #expect(other?.path == reading)
         #expect(other?.rule == "rule \"r\" (line 1)")
+    }
+
+    @Test func `the sentence names both readings, and refuses what is valid HTTP`() throws {
+        let rule = try Self.rule("/b") { $0.respond = CannedResponse(status: 403) }
+        let other = try #require(try other("/x/%2e%2e/a/..%2fb?q", [rule]))
+        #expect(
+            other.sentence
+                == "The path can be read in two ways: as it was sent, /x/%2e%2e/a/..%2fb, and as /b "
+                + "by nginx, Apache, Node and Python. The rule \"r\" (line 1) holds for one of them "
+                + "alone. Write the path plainly, let the rule name both forms, or set "
+                + "access.paths: lenient."
+        )
+        let error = other.error(for: try #require(Host("a.test")))
+        #expect(error.kind == .httpRequestDenied && error.status == 400)
+        #expect(error.sentence == "lupin does not allow this request for a.test.")
+        #expect(error.detail == other.sentence)
+    }
+
+    @Test func `the page on security names the same servers`() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Sources/lupin/lupin.docc/security.md").standardizedFileURL
+        let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+            .drop { $0 != "| Reading | For example | Read so by |" }.dropFirst(2)
+            .prefix { $0.hasPrefix("|") }
+        let servers = rows.compactMap { $0.split(separator: "|").last }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(servers == PathReading.allCases.map(\.servers))
     }
 
     @Test(arguments: ["/a", "/a/b.c", "/a/../b%20c", "/a?x=..%2fb", "/%41", ""])
@@ -83,7 +105,7 @@ struct PathReadingsTests {
     {
         let rule = try Self.rule("/a\(ascii)z") { $0.respond = CannedResponse(status: 403) }
         let path = "/a" + character.percentEncoded { _ in false } + "z"
-        #expect(try other(path, [rule])?.servers == "IIS and others on Windows", "\(character)")
+        #expect(try other(path, [rule])?.servers == PathReading.windows.servers, "\(character)")
     }
 
     @Test(arguments: [
