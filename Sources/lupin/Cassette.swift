@@ -27,12 +27,12 @@ final class Cassette: Sendable {
         // Known before the command has run, which may take long.
         guard !name.isEmpty, PublicFile.mayWrite(to: parent),
             let opened = try? HeldFolder(parent)
-        else { throw Self.failure("cannot write a tape to \(parent)") }
+        else { throw ExitCode.failure("cannot write a tape to \(parent)") }
         place = (folder: opened, name: name, begun: opened.place)
         do throws(SystemError) {
             folder = try RecordingFolder(in: UserFolder.temporary(LocatedRules.environment))
         } catch {
-            throw Self.failure("cannot make a temporary directory: \(error.message)")
+            throw ExitCode.failure("cannot make a temporary directory: \(error.message)")
         }
     }
 
@@ -46,9 +46,9 @@ final class Cassette: Sendable {
             let content = try FileContent(path: path, bytesMax: ArchiveReader.bytesMax)
             deck = TapeDeck(try Tape(content.bytes.span, settings))
         } catch let problem as ArchiveProblem {
-            throw Self.failure("cannot play \(path): \(problem.sentence)")
+            throw ExitCode.failure("cannot play \(path): \(problem.sentence)")
         } catch let error as SystemError {
-            throw Self.failure("cannot read \(path): \(error.message)")
+            throw ExitCode.failure("cannot read \(path): \(error.message)")
         }
     }
 
@@ -117,11 +117,6 @@ final class Cassette: Sendable {
     private func failed(_ text: String, _ code: ExitCode) -> ExitCode {
         StandardError.print("lupin: error: \(text)")
         return code == .success ? .failure : code
-    }
-
-    private static func failure(_ text: String) -> ExitCode {
-        StandardError.print("lupin: error: \(text)")
-        return .failure
     }
 }
 

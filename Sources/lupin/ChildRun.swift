@@ -74,7 +74,7 @@ struct ChildRun: Sendable {
         do throws(SystemError) {
             signals = try ChildSignals(on: executor.loop)
         } catch {
-            return failure("cannot read signals: \(error.message)")
+            return .failure("cannot read signals: \(error.message)")
         }
         switch choice {
         case .given(let address):
@@ -97,7 +97,7 @@ struct ChildRun: Sendable {
         do throws(Proxy.StartFailure) {
             proxy = try await makeProxy(configuration)
         } catch {
-            return failure(error.message)
+            return .failure(error.message)
         }
         var code = ExitCode.failure
         if let address = proxy.addresses.first {
@@ -138,7 +138,7 @@ struct ChildRun: Sendable {
             let reason =
                 error == .unsafeDirectory
                 ? "\(place) is another user's, or open for all to write" : error.message
-            return failure("cannot make a temporary directory: \(reason)")
+            return .failure("cannot make a temporary directory: \(reason)")
         }
         // What a confined command writes that is dropped.
         let storage = "\(folder.path)/storage"
@@ -146,9 +146,9 @@ struct ChildRun: Sendable {
         do {
             files = try bundleFiles(in: folder.path)
         } catch let error as SystemError {
-            return failure("cannot write to \(folder.path): \(error.message)")
+            return .failure("cannot write to \(folder.path): \(error.message)")
         } catch {
-            return failure("\(error)")
+            return .failure("\(error)")
         }
         let program = command[0]
         let (variables, leftOut) = childEnvironment(proxy, files)
@@ -170,7 +170,7 @@ struct ChildRun: Sendable {
             child = try ChildProcess(launch, signals: before)
             relay?.begin()
         } catch {
-            _ = failure("cannot run \(program): \(error.message)")
+            _ = ExitCode.failure("cannot run \(program): \(error.message)")
             return ExitCode(error.isAbsence ? 127 : 126)
         }
         var service: ConfinedService?
@@ -178,7 +178,7 @@ struct ChildRun: Sendable {
         confined = nil
         var code = await wait(for: child, signals)
         if let problem = relay?.finish() {
-            _ = failure("cannot write what the command printed: \(problem.message)")
+            _ = ExitCode.failure("cannot write what the command printed: \(problem.message)")
             if code == 0 { code = ExitCode.failure.rawValue }
         }
         await service?.end()
@@ -241,11 +241,11 @@ struct ChildRun: Sendable {
             await service.watch(confined, given: confinement?.plan.givenSockets ?? [], slot: slot)
             return service
         } catch let problem as PassedSocketProblem {
-            _ = failure(problem.message)
+            _ = ExitCode.failure(problem.message)
         } catch let problem as Proxy.StartFailure {
-            _ = failure(problem.message)
+            _ = ExitCode.failure(problem.message)
         } catch {
-            _ = failure("\(error)")
+            _ = ExitCode.failure("\(error)")
         }
         return nil
     }
@@ -335,10 +335,5 @@ struct ChildRun: Sendable {
             case .childChanged, nil: break
             }
         }
-    }
-
-    private func failure(_ text: String) -> ExitCode {
-        StandardError.print("lupin: error: \(text)")
-        return .failure
     }
 }

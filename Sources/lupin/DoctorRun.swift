@@ -44,13 +44,13 @@ struct DoctorRun: Sendable {
         do {
             return try await examine(on: executor.loop)
         } catch let error as SystemError {
-            return failure(error.message)
+            return .failure(error.message)
         } catch let error as Interruption {
             return ExitCode(128 + error.number)
         } catch let error as Proxy.StartFailure {
-            return failure(error.message)
+            return .failure(error.message)
         } catch {
-            return failure("\(error)")
+            return .failure("\(error)")
         }
     }
 
@@ -291,10 +291,5 @@ struct DoctorRun: Sendable {
         var line: [UInt8] = []
         LogText.append(String(last.prefix(Self.reasonCharactersMax)), as: .plain, to: &line)
         return String(decoding: line, as: UTF8.self)
-    }
-
-    private func failure(_ text: String) -> ExitCode {
-        StandardError.print("lupin: error: \(text)")
-        return .failure
     }
 }

@@ -81,12 +81,15 @@ struct EnvCommand: ParsableCommand {
     private func address(_ running: RunningStatus?, _ settings: Settings) throws -> ProxyAddress {
         if let running, let address = try? ProxyAddress(url: running.proxy) { return address }
         guard let listener = settings.listeners.first, listener.port != 0 else {
-            throw ValidationError(
+            throw ExitCode.failure(
                 "the first listener has port 0, which the kernel chooses when lupin starts"
             )
         }
         let address = ProxyAddress(listener)
-        if let refusal = TrustedServer.refusal(of: address) { throw ValidationError(refusal) }
+        if let refusal = TrustedServer.refusal(of: address) {
+            StandardError.print("lupin: warning: \(refusal)")
+            throw ExitCode.failure
+        }
         return address
     }
 
@@ -95,10 +98,10 @@ struct EnvCommand: ParsableCommand {
         _ environment: [String: String]
     ) throws -> BundleFiles {
         guard let authority = try Authority.pem(settings, environment: environment) else {
-            throw ValidationError("lupin has no CA yet, so there is nothing to trust")
+            throw ExitCode.failure("lupin has no CA yet, so there is nothing to trust")
         }
         guard let state = UserFolder.state(environment) else {
-            throw ValidationError("neither XDG_STATE_HOME nor HOME says where to write files")
+            throw ExitCode.failure("neither XDG_STATE_HOME nor HOME says where to write files")
         }
         let folder = "\(state)/lupin/trust"
         do throws(SystemError) {
@@ -112,7 +115,7 @@ struct EnvCommand: ParsableCommand {
             for warning in files.warnings { StandardError.print("lupin: warning: \(warning)") }
             return files
         } catch {
-            throw ValidationError("cannot write to \(folder): \(error.message)")
+            throw ExitCode.failure("cannot write to \(folder): \(error.message)")
         }
     }
 }

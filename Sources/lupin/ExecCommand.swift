@@ -252,11 +252,10 @@ struct ExecCommand: ParsableCommand {
     /// program's requests may use them, and they end with it.
     private func runWithStandIns(_ rules: LocatedRules, _ before: SignalsBefore) throws {
         guard proxy == nil else {
-            StandardError.print(
-                "lupin: error: exec.env gives stand-ins that only a proxy of the command's own "
-                    + "knows; leave --proxy out"
+            throw ExitCode.failure(
+                "exec.env gives stand-ins that only a proxy of the command's own knows; leave "
+                    + "--proxy out"
             )
-            throw ExitCode.failure
         }
         try end(run(rules.configuration, through: .own, before), rules.configuration)
     }

@@ -14,7 +14,7 @@ enum LocatedLog {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil)?.rules.file : nil
         let known = rulesFile ?? running
         guard let rules = RulesFile.locate(explicit: known, environment: environment) else {
-            throw ValidationError(
+            throw ExitCode.failure(
                 "no lupin answers, and there is no rules file: pass \(ways)"
             )
         }
@@ -24,10 +24,10 @@ enum LocatedLog {
             secrets: .named
         )
         guard let configuration = result.configuration else {
-            throw ValidationError("\(rules) has errors; run `lupin check`, or pass a FILE")
+            throw ExitCode.failure("\(rules) has errors; run `lupin check`, or pass a FILE")
         }
         guard case .file(let path) = configuration.settings.log.to else {
-            throw ValidationError("log.to in \(rules) names no file; pass one, or - for a pipe")
+            throw ExitCode.failure("log.to in \(rules) names no file; pass one, or - for a pipe")
         }
         return path
     }

@@ -17,7 +17,7 @@ struct LogFile {
         do throws(SystemError) {
             tail = try TailedFile(path: path == "-" ? nil : path)
         } catch {
-            throw ValidationError("cannot open \(path): \(error.message)")
+            throw ExitCode.failure("cannot open \(path): \(error.message)")
         }
         var output = try StandardOutput()
         var last = count.map(LastPieces.init)

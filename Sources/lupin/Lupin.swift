@@ -80,6 +80,14 @@ struct Lupin: ParsableCommand {
 }
 
 extension ExitCode {
+    /// Says why a command can't do what its words ask for.
+    ///
+    /// They are right, so nothing is said of its usage, as by a `ValidationError`.
+    static func failure(_ reason: String) -> ExitCode {
+        StandardError.print("lupin: error: \(reason)")
+        return .failure
+    }
+
     /// The rules file has errors.
     static let badRulesFile = ExitCode(2)
     /// lupin cannot listen on an address (EX_UNAVAILABLE of sysexits.h).

@@ -28,7 +28,7 @@ struct RunningLog {
         while true {
             TailedFile.pause(milliseconds: Self.pauseMilliseconds)
             guard let reply = try fetch(printer.filter, after: seen, limit: 1_000_000) else {
-                throw ValidationError("the lupin that was followed has ended")
+                throw ExitCode.failure("the lupin that was followed has ended")
             }
             seen = reply.lastID ?? seen
             var more = reply.body
@@ -46,9 +46,9 @@ struct RunningLog {
         let text = filter.text.percentEncoded { $0.isUnreserved }
         let path = "/v1/exchanges?format=lines&limit=\(limit)&filter=\(text)\(after)"
         guard let reply = ask(path) else { return nil }
-        guard reply.isSuccess else { throw ValidationError(reply.sentence) }
+        guard reply.isSuccess else { throw ExitCode.failure(reply.sentence) }
         guard reply.lastID != nil || reply.body.isEmpty else {
-            throw ValidationError("the running lupin is older than this command: restart it")
+            throw ExitCode.failure("the running lupin is older than this command: restart it")
         }
         if id == nil, reply.lastID == nil, !keepsExchanges { return nil }
         return reply

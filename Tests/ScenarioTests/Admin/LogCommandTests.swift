@@ -162,6 +162,18 @@ struct LogCommandTests {
     }
 
     @Test(.waitsForPrograms)
+    func `a log that isn't there is no mistake of the command line`() throws {
+        let missing = try Lupin.run("log", "/absent/log")
+        #expect(missing.code == 1)
+        #expect(missing.errors.hasPrefix("lupin: error: cannot open /absent/log: "))
+        #expect(!missing.errors.contains("Usage"))
+        let folder = try Folder()
+        let rules = try folder.write("lupin.yaml", "lupin: 1\n")
+        let unnamed = try Lupin.run("log", "--rules", rules)
+        #expect(unnamed.code == 1 && !unnamed.errors.contains("Usage"), "\(unnamed)")
+    }
+
+    @Test(.waitsForPrograms)
     func `a file is read instead, all of it or its end`() throws {
         let folder = try Folder()
         let lines = (0..<60).map { i in

@@ -103,6 +103,8 @@ struct ImpostorTests {
         #expect(result.code != 0)
         #expect(!result.output.contains("proxy"))
         story.expectLeftAlone(result)
+        #expect(result.errors.hasPrefix("lupin: warning: "), "\(result)")
+        #expect(!result.errors.contains("Usage"), "\(result)")
     }
 
     @Test func `a path that a link leads to is no other's either`() throws {
