@@ -59,7 +59,8 @@ final class ConfinedService {
             switch event {
             case .leaving(let target):
                 redirected.note(.past, program, redirected.target(of: target))
-            case .missing(let target): redirected.note(.missing, program, target.description)
+            case .missing(let target):
+                redirected.note(.missing, program, redirected.target(of: target))
             case .outside(let path): redirected.note(.outside, program, path)
             case .refused(.datagrams): redirected.note(.datagrams, program, "")
             case .refused(.rights): redirected.note(.rights, program, "")

@@ -103,7 +103,9 @@ public struct LupinError: Error, Sendable, Equatable {
 
     /// The same error with the key that sets the client certificate which a server refused.
     package func naming(certificateRule rule: String?) -> LupinError {
-        guard !ownersDetail.isEmpty else { return self }
+        guard !ownersDetail.isEmpty, kind == .tlsAlertReceived || kind == .tlsProtocolError else {
+            return self
+        }
         var error = self
         let key = rule.map { "client_cert of the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
         error.detail += " It is set by \(key)."

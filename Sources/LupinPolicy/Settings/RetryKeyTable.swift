@@ -47,13 +47,13 @@ package enum RetryKeyTable {
             "replay_body",
             \.replayBodyBytes,
             0...64 << 20,
-            "of a body kept in memory; a larger one is sent again only if nothing of it was sent"
+            "of a body kept in memory; what is more goes to a file (replay_spill)"
         ),
         .size(
             "replay_spill",
             \.replaySpillBytes,
             0...16 << 30,
-            "beyond it, in a file without a name"
+            "in that file; a larger body is sent again only if nothing of it was sent"
         ),
         .durationOrNone(
             "per_try",

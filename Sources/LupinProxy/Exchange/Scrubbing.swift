@@ -24,12 +24,10 @@ extension Exchange {
         }
         guard !head.fields.hasUnknownCoding, let chain = CodingChain(head.fields.contentCodings)
         else {
-            throw LupinError(
+            throw unscrubbed(
                 .httpResponseContentCoding,
-                host: record.origin?.host.text,
-                detail: "The response has content codings that lupin can't undo, and it is "
-                    + "scrubbed of secrets; scrub: false in a rule turns that off.",
-                side: .upstream
+                "The response has content codings that lupin can't undo, and it is scrubbed of "
+                    + "secrets."
             )
         }
         head.fields.removeDigests()
@@ -57,12 +55,18 @@ extension Exchange {
     /// Refuses another protocol for a request that had a credential: its messages can't be masked.
     private func refuseSwitch(_ status: UInt16) throws(LupinError) {
         guard status == 101, authentication?.hasPresented == true else { return }
-        throw LupinError(
+        throw unscrubbed(
             .httpUpgradeFailed,
-            host: record.origin?.host.text,
-            detail: "lupin put a credential into this request, and can't mask it in what follows "
-                + "the switch of protocols; scrub: false in a rule allows it."
+            "lupin put a credential into this request, and can't mask it in what follows the "
+                + "switch of protocols."
         )
+    }
+
+    /// Only the owner is told how scrubbing ends: the client may be who must not see the secrets.
+    private func unscrubbed(_ kind: ErrorKind, _ detail: String) -> LupinError {
+        var error = LupinError(kind, host: record.origin?.host.text, detail: detail)
+        error.ownersDetail = "scrub: false in a rule allows it."
+        return error
     }
 }
 

@@ -62,9 +62,13 @@ package final class Redirected: Sendable {
         sightings.withLock { $0[kind, default: Sightings()].note(pair) }
     }
 
-    /// The host and port that a connection is for: the name, if it was for the address of one.
+    /// The host and port that a connection is for: the name, if it was for the address of one, and
+    /// one text for an address of IPv4 that is reached by a socket of either family.
     package func target(of original: SocketAddress) -> String {
-        guard let name = names.name(of: original.address) else { return original.description }
+        guard let name = names.name(of: original.address) else {
+            let address = original.address.unmapped
+            return SocketAddress(address: address, port: original.port).description
+        }
         return "\(name):\(original.port)"
     }
 }

@@ -31,6 +31,11 @@ struct FakeIPPoolTests {
         #expect(redirected.target(of: SocketAddress(address: address, port: 443)) == "a.test:443")
         let other = SocketAddress(address: .v6(high: 0, low: 7), port: 1)
         #expect(redirected.target(of: other) == "[::7]:1")
+        let plain = IPAddress.v4(0x0808_0808)
+        for address in [plain, .v6(high: 0, low: 0xFFFF_0808_0808)] {
+            let target = redirected.target(of: SocketAddress(address: address, port: 99))
+            #expect(target == "8.8.8.8:99")
+        }
     }
 
     @Test func `what is noted is bounded`() {
