@@ -42,9 +42,9 @@ struct PathReadingsTests {
         let other = try #require(try other("/x/%2e%2e/a/..%2fb?q", [rule]))
         #expect(
             other.sentence
-                == "The path can be read in two ways: as it was sent, /x/%2e%2e/a/..%2fb, and as /b "
-                + "by nginx, Apache, Node and Python. The rule \"r\" (line 1) holds for one of them "
-                + "alone. Write the path plainly, let the rule name both forms, or set "
+                == "The path can be read in two ways: as it was sent, /x/%2e%2e/a/..%2fb, and as "
+                + "/b by nginx, Apache, Node and Python. The rule \"r\" (line 1) holds for one of "
+                + "them alone. Write the path plainly, let the rule name both forms, or set "
                 + "access.paths: lenient."
         )
         let error = other.error(for: try #require(Host("a.test")))
