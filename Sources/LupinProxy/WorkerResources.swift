@@ -286,7 +286,7 @@ final class WorkerResources: UpstreamWorker {
     }
 
     /// Counts an exchange that was given a task.
-    func count(_ cause: TaskCause) { tally.note(cause) }
+    func count(_ cause: Need) { tally.note(cause) }
 
     /// Schedules a hand-over of the pending lines within `flushDelay`.
     func flushSoon() {

@@ -32,7 +32,7 @@ struct LiveExchange: Sendable {
     let elapsedMicroseconds: Int64
     let summary: RecordSummary
     /// What the exchange waits for.
-    let phase: Phase
+    let wait: Wait
     let mode: ExchangeRecord.Mode
     let client: ClientRecord
     let version: String
@@ -43,7 +43,7 @@ struct LiveExchange: Sendable {
 
 extension LiveExchange {
     /// What an exchange waits for, as `waits_for` tells it; it reads well behind "for the".
-    enum Phase: String, Sendable {
+    enum Wait: String, Sendable {
         case request
         /// The check of the client's password.
         case passwordCheck = "password_check"
@@ -85,7 +85,7 @@ extension LiveExchange {
         line.add("ts", text: time.span)
         line.add("elapsed", milliseconds: elapsedMicroseconds)
         line.add("mode", literal: mode.rawValue)
-        line.add("waits_for", literal: phase.rawValue)
+        line.add("waits_for", literal: wait.rawValue)
         line.openObject("client")
         if let address = client.address { line.add("address", text: address.text) }
         line.add("port", UInt64(client.port))
@@ -126,7 +126,7 @@ extension WorkerResources {
                 startMicroseconds: record.startMicroseconds,
                 elapsedMicroseconds: max(0, wallNow - record.startMicroseconds),
                 summary: RecordSummary(record, dropped: 0, redactor: redactor),
-                phase: exchange.phase,
+                wait: exchange.wait,
                 mode: record.mode,
                 client: client,
                 version: exchange.snapshot.version,
@@ -139,13 +139,18 @@ extension WorkerResources {
 
 extension Exchange {
     /// What the exchange waits for now.
-    fileprivate var phase: LiveExchange.Phase {
+    fileprivate var wait: LiveExchange.Wait {
         if record.tunnel != nil { return .tunnelEnd }
         if !hasRequest { return .request }
         if let awaited { return awaited }
-        if sharedWait != nil { return .sharedStore }
         if download != nil { return .responseBody }
-        guard upstream != nil else { return .connection }
-        return isUploadDone ? .responseHead : .requestBody
+        switch course.phase {
+        case .asking: return .sharedStore
+        case .arrived, .matched, .tunnelling, .answering, .lookingUp, .preparing,
+            .connecting, .awaiting, .broken, .obtained, .delivering, .relaying, .finishing, .failed,
+            .enclosed, .over:
+            guard upstream != nil else { return .connection }
+            return isUploadDone ? .responseHead : .requestBody
+        }
     }
 }

@@ -51,8 +51,9 @@ extension AdminDesk {
             .counter,
             "Exchanges that had to wait for more than bytes and got a task, by the first reason."
         )
-        for cause in TaskCause.allCases {
-            text.sample("lupin_tasks_total", ("why", cause.word), UInt64(tally.tasks(cause)))
+        for need in Need.allCases where need != .bytes {
+            let count = tally.tasks[need] ?? 0
+            text.sample("lupin_tasks_total", ("why", need.rawValue), UInt64(count))
         }
         text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
         for (name, count) in tally.directions {

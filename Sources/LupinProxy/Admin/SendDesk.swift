@@ -257,7 +257,7 @@ extension Worker {
         resources.beginOwnWork(slot)
         Task.immediate(executorPreference: resources.loop.executor) {
             let exchange = local.value
-            _ = await exchange.run(from: .request(behind: nil))
+            _ = await exchange.run()
             exchange.resources.endOwnWork(exchange.slot)
             exchange.slot.retire()
         }

@@ -10,8 +10,8 @@ struct Tally: Sendable {
     private var repeats = (retry: 0, hedge: 0, resume: 0)
     private(set) var bytes = ByteCounts()
     private(set) var durations = DurationTable()
-    /// The number of exchanges that got a task, by cause.
-    private var tasks = [Int](repeating: 0, count: TaskCause.allCases.count)
+    /// The number of exchanges that got a task, by why.
+    private(set) var tasks: [Need: Int] = [:]
 
     /// Counts an exchange that has ended.
     ///
@@ -48,14 +48,11 @@ struct Tally: Sendable {
     }
 
     /// Counts an exchange that got a task.
-    mutating func note(_ cause: TaskCause) { tasks[cause.rawValue] &+= 1 }
-
-    /// The number of exchanges that got a task for this cause.
-    func tasks(_ cause: TaskCause) -> Int { tasks[cause.rawValue] }
+    mutating func note(_ need: Need) { tasks[need, default: 0] &+= 1 }
 
     mutating func add(_ other: Tally) {
         durations.add(other.durations)
-        for cause in TaskCause.allCases { tasks[cause.rawValue] &+= other.tasks(cause) }
+        tasks.merge(other.tasks, uniquingKeysWith: &+)
         outcomes.ok &+= other.outcomes.ok
         outcomes.error &+= other.outcomes.error
         outcomes.aborted &+= other.outcomes.aborted

@@ -15,7 +15,7 @@ extension Exchange {
         resources.shared.responses.count { $0.misses += 1 }
         let failure: LupinError
         do throws(LupinError) {
-            guard let obtained = try await obtainResponse(to: target, prepared: use.base) else {
+            guard let obtained = try await obtainResponse(to: target, base: use.base) else {
                 if let canned = plan?.respond { try await send(canned) }
                 return
             }

@@ -7,17 +7,18 @@ import LupinUpstream
 import LupinWire
 
 extension Exchange {
-    /// Answers a request whose plan has a cache: from the cache, through it, or past it.
-    func answerThroughCache(
-        _ planned: PlannedCache,
-        to target: KnownTarget
-    ) async throws(LupinError) {
-        let base: AdaptedRequest
-        if let plain = try unadapted(for: target) {
-            base = plain
-        } else {
-            base = try await adaptSteps(for: target)
+    /// Answers a request for which memory has nothing that is certain: from the cache, through it,
+    /// or past it, with every wait.
+    func answerThroughCache() async throws(LupinError) {
+        guard let target, let planned = plan?.caching else { throw .stopping }
+        if let caching {
+            guard course.phase == .asking else {
+                return try await answer(through: caching, to: target)
+            }
+            if try await answerFromOthers(caching, to: target) { return }
+            return try await forward(caching, to: target)
         }
+        guard let base = next?.base else { throw .stopping }
         try await keyQuery(base)
         // The owner of the responses matters even where every client may use the credentials.
         if !planned.policy.isShared { cacheOwner = await clientUser() }
@@ -65,28 +66,19 @@ extension Exchange {
         try await forward(use, to: target)
     }
 
-    /// Goes on with a look into the shared store that began without a task.
-    func answer(goingOnWith wait: SharedWait) async throws(LupinError) {
-        if try await answerFromOthers(wait.use, to: wait.target, goingOnWith: wait) { return }
-        try await forward(wait.use, to: wait.target)
-    }
-
     /// Serves the response that another machine stored, or is fetching; one fetch at a time for all
     /// of them, where a request can share one.
     /// - Returns: Whether it was served; else this exchange fetches.
     private func answerFromOthers(
         _ use: CacheUse,
-        to target: KnownTarget,
-        goingOnWith wait: SharedWait? = nil
+        to target: KnownTarget
     ) async throws(LupinError) -> Bool {
-        guard let client = wait?.client ?? sharedTier(for: use) else { return false }
+        guard let client = sharedTier(for: use) else { return false }
         var isServed = false
         do throws(LupinError) {
-            if wait != nil, hasClientLeft { throw .clientGone }
-            var isFound = wait?.isFound ?? false
-            if wait?.isFound == nil {
-                isFound = try await loadFromShared(use, client, goingOnWith: wait?.question)
-            }
+            // The look has begun without a task.
+            if course.phase == .asking, hasClientLeft { throw .clientGone }
+            let isFound = try await loadFromShared(use, client)
             var isThere = isFound && isServable(use)
             if !isThere, use.flight != nil { isThere = try await awaitOthers(use, client) }
             if isThere { land(use, .landed) }
@@ -121,8 +113,7 @@ extension Exchange {
             guard let content = try await content(of: cached) else {
                 return miss(use)
             }
-            use.status = .hit(ttl: ttl)
-            if use.shared?.isSource == true { use.status.detail = "shared" }
+            note(hit: use, ttl: ttl)
             if case .stale(_, _, .whileRevalidating) = decision {
                 validateInBackground(use, target)
             }

@@ -21,7 +21,7 @@ extension Exchange {
             )
         }
         let asked = CacheKey(request, to: target.origin, partition: "")
-        let adapted = try await adaptSteps(for: target)
+        let adapted = try await adapt(for: target, signs: false)
         let sent = CacheKey(adapted.head, to: adapted.origin, partition: "")
         for key in Set([asked, sent]) { resources.redis?.drop(key) }
         let purged = try await purge(Set([asked, sent].map { String($0.url) }))

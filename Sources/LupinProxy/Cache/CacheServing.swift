@@ -43,13 +43,17 @@ extension Exchange {
         let cached = use.candidates[selected]
         let decision = cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow)
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
+        course.presented()
         caching = use
-        use.status = .hit(ttl: ttl)
-        if use.shared?.isSource == true {
-            land(use, .landed)
-            use.status.detail = "shared"
-        }
+        if use.shared?.isSource == true { land(use, .landed) }
+        note(hit: use, ttl: ttl)
         return try open(cached, .memory(content), as: served(cached, use), use)
+    }
+
+    /// Notes that a stored response is served.
+    func note(hit use: CacheUse, ttl: Int64) {
+        use.status = .hit(ttl: ttl)
+        if use.shared?.isSource == true { use.status.detail = "shared" }
     }
 
     private func open(
@@ -176,9 +180,7 @@ extension Exchange {
                     fields.remove(name: name)
                 }
             }
-            let plain = try unadapted(for: target)
-            let base: AdaptedRequest
-            if let plain { base = plain } else { base = try await adaptSteps(for: target) }
+            let base = try await adapt(for: target, signs: false)
             let use = cacheUse(planned, base)
             caching = use
             use.look(in: resources.shared.responses)

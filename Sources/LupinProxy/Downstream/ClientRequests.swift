@@ -16,7 +16,7 @@ extension DownstreamConnection {
         /// The bytes are no valid request.
         case failure(LupinError)
         /// An exchange that needs a task from there on.
-        case exchange(Exchange, Exchange.Entry)
+        case exchange(Exchange)
         /// The client has yet to read our last response.
         case farewell
     }
@@ -39,7 +39,7 @@ extension DownstreamConnection {
                 }
             case .request(let request): return await serve(request)
             case .failure(let error): throw error
-            case .exchange(let exchange, let entry): return await run(exchange, from: entry)
+            case .exchange(let exchange): return await run(exchange)
             case .farewell: return .close
             }
         } catch {
@@ -53,11 +53,11 @@ extension DownstreamConnection {
         if needsLookUp(snapshot) { await lookUpClient() }
         let exchange = exchange(request, by: snapshot)
         exchange.enter()
-        return await run(exchange, from: .request(behind: authenticator))
+        return await run(exchange)
     }
 
-    private func run(_ exchange: Exchange, from entry: Exchange.Entry) async -> Ending {
-        var ending = await exchange.run(from: entry)
+    private func run(_ exchange: Exchange) async -> Ending {
+        var ending = await exchange.run()
         if ending == .enclose, let interception = exchange.interception {
             ending = await enclose(exchange, interception)
         }
@@ -70,7 +70,7 @@ extension DownstreamConnection {
     func begin(_ request: ParsedRequest) {
         let snapshot = adoptSnapshot()
         if needsLookUp(snapshot) { return resumeTask(for: .request(request)) }
-        exchange(request, by: snapshot).begin(for: self, behind: authenticator)
+        exchange(request, by: snapshot).begin(for: self)
     }
 
     fileprivate func noteEnd(of exchange: Exchange) {
@@ -162,7 +162,7 @@ extension DownstreamConnection {
     }
 
     private func exchange(_ request: ParsedRequest?, by snapshot: Snapshot) -> Exchange {
-        Exchange(
+        let exchange = Exchange(
             request,
             from: client,
             http1,
@@ -172,6 +172,8 @@ extension DownstreamConnection {
             enclosure,
             bytesBefore: http1.bytesBeforeRequest
         )
+        if let authenticator { exchange.makeRare().authenticator = authenticator }
+        return exchange
     }
 
     /// In TLS 1.3 a client reports that it refuses our certificate only after the handshake.
@@ -213,8 +215,8 @@ extension DownstreamConnection: ExchangeKeeper {
         settle(ending)
     }
 
-    func resumeInTask(_ exchange: Exchange, from entry: Exchange.Entry) {
-        arrival = .exchange(exchange, entry)
+    func resumeInTask(_ exchange: Exchange) {
+        arrival = .exchange(exchange)
         resources.resume(self)
     }
 

@@ -174,7 +174,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         guard let request = arrival.request, !arrival.stream.isGone, !mustAsk else {
             return attend { await service.run() }
         }
-        exchange(for: service, request).begin(for: service, behind: authenticator)
+        exchange(for: service, request).begin(for: service)
     }
 
     /// Starts a task for a stream.
@@ -191,6 +191,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private func exchange(for service: StreamService, _ request: ParsedRequest?) -> Exchange {
         let exchange = exchange(request, service.downstream, service.slot, resources.snapshot)
         exchange.protocolName = service.arrival.protocolName
+        if let authenticator { exchange.makeRare().authenticator = authenticator }
         return exchange
     }
 
@@ -208,7 +209,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             ending = await exchange.refuse(.clientGone)
         } else {
             exchange.enter()
-            ending = await exchange.run(from: .request(behind: authenticator))
+            ending = await exchange.run()
         }
         await end(exchange, ending, of: service)
     }
@@ -363,9 +364,7 @@ private final class StreamService: ExchangeKeeper {
 
     func recycle(_ fields: consuming FieldSection) { owner.recycle(fields) }
 
-    func resumeInTask(_ exchange: Exchange, from entry: Exchange.Entry) {
-        owner.attend { [self] in
-            await owner.end(exchange, exchange.run(from: entry), of: self)
-        }
+    func resumeInTask(_ exchange: Exchange) {
+        owner.attend { [self] in await owner.end(exchange, exchange.run(), of: self) }
     }
 }

@@ -45,7 +45,7 @@ extension Exchange {
         )
     }
 
-    private func upgrade(_ response: ParsedResponse) async throws(LupinError) {
+    func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
         // A server must not switch to a protocol that the client did not name (RFC 9110 §7.8).
         let chosen = UpgradeList(response.head.fields)

@@ -99,50 +99,68 @@ extension Exchange {
         return plan?.isPassive == false
     }
 
-    /// The request as it goes upstream: a fresh copy of the client's, changed by all adapters.
-    ///
-    /// Adapters of an embedding program come first, then the steps of rules, then credentials,
-    /// which depend on the final origin.
-    func adapt(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
-        try await authenticate(try await adaptSteps(for: target))
+    /// The request after all adapters but credentials: a fresh copy of the client's, first as the
+    /// program's adapters left it, and then changed by the steps of rules.
+    /// - Returns: nil when a credential that steps name, or the program, has to be waited for.
+    func stepped(
+        for target: KnownTarget,
+        _ intercepted: UpstreamRequest?
+    ) throws(LupinError) -> AdaptedRequest? {
+        let original = next?.original ?? request
+        let hop = try beginAdapting(target)
+        let texts = if let authentication { try authentication.texts() } else { [String: String]() }
+        guard let texts, intercepted != nil || !resources.shared.hasInterceptor else {
+            keep(original: original)
+            return nil
+        }
+        return try adaptSteps(
+            of: intercepted ?? UpstreamRequest(head: request, origin: target.origin),
+            original,
+            texts,
+            from: target,
+            by: hop
+        )
     }
 
-    /// The same request without credentials: that of the cache look-up.
-    func adaptSteps(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
-        let original = request
-        let hop = try beginAdapting(target)
-        let texts = try await authentication?.texts() ?? [:]
-        let begun: UpstreamRequest
-        do {
-            begun = try await intercepted(target, adapterState(original, texts))
+    /// The request with the credentials of the plan; nil when one has to be waited for.
+    func signed(_ base: AdaptedRequest) throws(LupinError) -> AdaptedRequest? {
+        guard let authentication else { return base }
+        do throws(LupinError) {
+            guard let signed = try authentication.adapt(base.request) else { return nil }
+            noteSteps(of: signed)
+            return AdaptedRequest(signed, hop: base.hop, known: base.known)
         } catch {
             throw noteFailure(error)
         }
-        return try adaptSteps(of: begun, original, texts, from: target, by: hop)
     }
 
-    /// The same request without a wait; nil when a credential needs one.
+    /// Waits for the credential that an adapter lacks.
+    func fetchCredential() async throws(LupinError) {
+        do throws(LupinError) {
+            try await authentication?.fetchMissing()
+        } catch {
+            throw noteFailure(error)
+        }
+    }
+
+    /// The request after all adapters, with or without credentials, after every wait for them.
     ///
-    /// With `signs` it has its credentials. No adapter of an embedding program is there.
-    func adaptAtOnce(
+    /// For questions beside the attempts of the exchange.
+    func adapt(
         for target: KnownTarget,
         signs: Bool
-    ) throws(LupinError) -> AdaptedRequest? {
-        let original = request
-        let hop = try beginAdapting(target)
-        var texts: [String: String] = [:]
-        if let authentication {
-            guard let atHand = try authentication.textsAtHand() else { return nil }
-            texts = atHand
-        }
-        let begun = UpstreamRequest(head: request, origin: target.origin)
-        let way = try adaptSteps(of: begun, original, texts, from: target, by: hop)
-        guard signs, let authentication else { return way }
-        do throws(LupinError) {
-            let signed = try authentication.adaptAtHand(way.request, texts: texts)
-            return signed.map { noted($0, by: way) }
-        } catch {
-            throw noteFailure(error)
+    ) async throws(LupinError) -> AdaptedRequest {
+        let isPlain = goesAsItCame
+        self.target = target
+        next = nil
+        defer { next = nil }
+        while true {
+            let made =
+                signs
+                ? try adapted(for: target, isPlain: isPlain)
+                : try base(for: target, isPlain: isPlain)
+            if let made { return made }
+            try await meet(lackingNeed)
         }
     }
 
@@ -198,17 +216,25 @@ extension Exchange {
     }
 
     /// The client's request, changed by the adapters of an embedding program.
-    private func intercepted(
-        _ target: KnownTarget,
-        _ state: RequestAdapterState
-    ) async throws -> UpstreamRequest {
+    func intercepted(_ target: KnownTarget) async throws(LupinError) -> UpstreamRequest? {
+        guard let interceptor = resources.shared.interceptor else { return nil }
+        // Fields of the connection are marked by now.
         var request = UpstreamRequest(head: request, origin: target.origin)
-        guard let interceptor = resources.shared.interceptor else { return request }
+        let state = RequestAdapterState(
+            id: record.id,
+            attempt: attempts.count + 1,
+            original: next?.original ?? request.head,
+            tokens: try authentication?.texts() ?? [:]
+        )
         awaited = .program
         defer { awaited = nil }
-        request = try await interceptor.adapt(request, using: state)
-        if let problem = request.problem {
-            throw LupinError(.proxyInternalError, detail: problem, status: 502)
+        do {
+            request = try await interceptor.adapt(request, using: state)
+            if let problem = request.problem {
+                throw LupinError(.proxyInternalError, detail: problem, status: 502)
+            }
+        } catch {
+            throw noteFailure(error)
         }
         // Connection-specific fields are not forwarded, even if an adapter added them.
         HopByHop.markAdded(&request.head.fields)
@@ -219,40 +245,10 @@ extension Exchange {
         record.rules.steps = request.steps.notes
     }
 
-    /// Attaches the credentials of the plan, as the last adapter.
-    func authenticate(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
-        guard let authentication else { return adapted }
-        let texts = try await authentication.texts()
-        do {
-            let state = adapterState(request, texts)
-            return noted(try await authentication.adapt(adapted.request, using: state), by: adapted)
-        } catch {
-            throw noteFailure(error)
-        }
-    }
-
-    /// A request with its credentials, which goes the way of `adapted`.
-    private func noted(_ signed: UpstreamRequest, by adapted: AdaptedRequest) -> AdaptedRequest {
-        noteSteps(of: signed)
-        return AdaptedRequest(signed, hop: adapted.hop, known: adapted.known)
-    }
-
     private func noteFailure(_ error: any Error) -> LupinError {
         let failure = adaptationFailure(error)
         note(.failedToAdapt(failure))
         return failure
-    }
-
-    private func adapterState(
-        _ original: RequestHead,
-        _ texts: [String: String]
-    ) -> RequestAdapterState {
-        RequestAdapterState(
-            id: record.id,
-            attempt: attempts.count + 1,
-            original: original,
-            tokens: texts
-        )
     }
 
     /// The error of a failed adaptation, Alamofire's `requestAdaptationFailed`: nothing is sent.

@@ -36,7 +36,7 @@ extension Exchange {
             case .origin:
                 own = .page(path: try ownPath())
                 return nil
-            case .absolute, .authority: target = try self.target()
+            case .absolute, .authority: target = try namedTarget()
             }
         }
         let origin = target.origin
@@ -100,7 +100,7 @@ extension Exchange {
     }
 
     /// The target in canonical form.
-    private func target() throws(LupinError) -> KnownTarget {
+    private func namedTarget() throws(LupinError) -> KnownTarget {
         let scheme = request.form == .authority ? .https : request.scheme ?? .http
         let storage = request.fields.storage
         let bytes = storage.span.extracting(request.authority.range)
@@ -115,7 +115,7 @@ extension Exchange {
         guard hasRequest else { return nil }
         if let enclosure { return enclosure.target.origin }
         switch request.form {
-        case .absolute, .authority: return (try? target())?.origin
+        case .absolute, .authority: return (try? namedTarget())?.origin
         case .origin, .asterisk: return nil
         }
     }

@@ -22,7 +22,7 @@ final class Attempt {
     /// The request's body waits for 100 (Continue).
     private var holdsBody = false
     private var interimBytes = 0
-    /// A response that was there before the request could be sent.
+    /// A response that has come, and is still to be passed on or decided on.
     private var earlyResponse: ParsedResponse?
     /// The attempt is in the record.
     private(set) var isClosed = false
@@ -132,6 +132,9 @@ final class Attempt {
 
     /// Whether the response came before the request could be sent.
     var isAnswered: Bool { earlyResponse != nil }
+
+    /// Keeps a response for who decides on it.
+    func keep(_ response: ParsedResponse) { earlyResponse = response }
 
     /// Waits for the final response's head of a request that was sent already.
     func goOn() async throws(LupinError) -> ParsedResponse {

@@ -6,24 +6,32 @@ import LupinUpstream
 import LupinWire
 
 extension Attempt {
-    /// A connection for the attempt: shared, from the pool, or new.
+    /// A connection for the attempt: the client's own, a shared or an idle one, or a new one.
     func connect() async throws(LupinError) -> any Upstream {
         // After a failure a new connection is made: its cause may have closed all idle ones.
         let mayReuse = !wantsOwnConnection && exchange.attempts.last?.error == nil
         if mayReuse, let bound = bound() { return bound }
-        let pool = exchange.resources.pool
+        if !wantsOwnConnection, let stream = try await sharedStream() { return stream }
+        if mayReuse, let pooled = pooled() { return pooled }
+        return try await dial()
+    }
+
+    /// The same for a first attempt, if there is one that needs no wait.
+    func atHand() -> (any Upstream)? {
+        if let bound = bound() { return bound }
+        guard mayShare else { return pooled() }
+        if let shared = shared() { return shared.isDoubtful ? nil : shared.lease() }
+        return exchange.resources.pool.streams.isDialing(hop) ? nil : pooled()
+    }
+
+    private func dial() async throws(LupinError) -> any Upstream {
+        let streams = exchange.resources.pool.streams
         // HTTP/2 is agreed upon in TLS, so clear text has nothing to share or to offer.
-        let isSecure = hop.isSecure
-        if isSecure, !wantsOwnConnection, let stream = try await sharedStream() { return stream }
-        let protocols = isSecure ? offered : nil
+        let protocols = hop.isSecure ? offered : nil
         // Exchanges that wait for a shareable connection wait for this one.
-        let isShared = isSecure && pool.streams.beginDial(hop, wants: protocols)
+        let isShared = hop.isSecure && streams.beginDial(hop, wants: protocols)
         var isConnected = false
-        defer { if isShared { pool.streams.endDial(hop, isConnected: isConnected) } }
-        if mayReuse, let pooled = pooled() {
-            isConnected = true
-            return pooled
-        }
+        defer { if isShared { streams.endDial(hop, isConnected: isConnected) } }
         exchange.note(.connecting(hop))
         let notes = exchange.beginConnecting()
         defer { exchange.endConnecting() }
@@ -39,11 +47,11 @@ extension Attempt {
             switch connected {
             case .http1(let connection):
                 connection.reach = reachOfNew(connection.peer)
-                if protocols == nil { pool.streams.remember(hop, wantsHTTP1: false) }
+                if protocols == nil { streams.remember(hop, wantsHTTP1: false) }
                 return connection
             case .http2(let connection):
                 connection.reach = reachOfNew(connection.peer)
-                pool.streams.keep(connection)
+                streams.keep(connection)
                 return connection.lease()
             }
         } catch {
@@ -53,17 +61,25 @@ extension Attempt {
         }
     }
 
-    /// A connection for a first attempt, if one is available without a wait.
-    func connectAtOnce() -> (any Upstream)? {
-        if let bound = bound() { return bound }
+    /// Whether neither the request nor, as far as known, its origin wants HTTP/1.1.
+    private var mayShare: Bool {
+        guard exchange.resources.pool.streams.mayShare(hop), !logsIn else { return false }
+        guard let upgrade = exchange.wishes.upgrade else { return true }
+        // Without its key the client could not verify that the WebSocket begins.
+        return upgrade.isOnly(WebSocketHandshake.name)
+            && adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
+    }
+
+    /// An HTTP/2 connection that the request may use, though the origin may be silent for long.
+    private func shared() -> UpstreamHTTP2? {
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(hop), !logsIn else { return pooled() }
-        while let shared = streams.connection(to: hop, forWebSocket: false) {
-            if isDelicate { shared.link.look() }
-            guard shared.link.isOpen else { continue }
-            return mayUse(shared) && !shared.isDoubtful ? shared.lease() : nil
+        let isForWebSocket = exchange.wishes.upgrade != nil
+        while let connection = streams.connection(to: hop, forWebSocket: isForWebSocket) {
+            if isDelicate { connection.link.look() }
+            guard connection.link.isOpen else { continue }
+            return mayUse(connection) ? connection : nil
         }
-        return streams.isDialing(hop) ? nil : pooled()
+        return nil
     }
 
     /// Whether the request can't be sent twice: it must not be lost on a shared connection that the
@@ -128,33 +144,23 @@ extension Attempt {
 
     /// A stream of a shared connection; nil when there is none and none is being made.
     private func sharedStream() async throws(LupinError) -> UpstreamStream? {
+        guard mayShare else { return nil }
         let streams = exchange.resources.pool.streams
-        guard streams.mayShare(hop), !logsIn else { return nil }
-        let upgrade = exchange.wishes.upgrade
-        if let upgrade {
-            // Without its key the client could not verify that the WebSocket begins.
-            guard upgrade.isOnly(WebSocketHandshake.name),
-                adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
-            else { return nil }
-        }
         let deadline = min(
             exchange.slot.loop.deadline(in: exchange.waits.connect),
             exchange.attemptDeadline
         )
         let failures = streams.failures(at: hop)
         while true {
-            while let connection = streams.connection(
-                to: hop,
-                forWebSocket: upgrade != nil
-            ) {
-                guard mayUse(connection) else { break }
-                if !connection.isDoubtful { return connection.lease() }
+            if let shared = shared() {
+                if !shared.isDoubtful { return shared.lease() }
                 // Alive or not, another exchange may have taken its room.
-                if try await !isAlive(connection) { connection.giveUp() }
+                if try await !isAlive(shared) { shared.giveUp() }
+                continue
             }
             // When a dial fails, all that wait connect for themselves, at once and not in a row.
             // A hedge does not wait for what the slow attempt waits for.
-            guard upgrade == nil, facts.cause != .hedge, streams.isDialing(hop),
+            guard exchange.wishes.upgrade == nil, facts.cause != .hedge, streams.isDialing(hop),
                 streams.failures(at: hop) == failures
             else { return nil }
             streams.wait(for: hop, in: exchange.slot)

@@ -34,154 +34,129 @@ enum Verdict {
     case follow(Leg, reason: String)
 }
 
-/// An attempt that has begun already, and its state.
-enum BegunAttempt {
-    /// The request was sent.
-    case sent(Attempt)
-    /// Its request is ready to be sent.
-    case ready(Attempt)
-    case answered(Attempt, ParsedResponse)
-    case failed(Attempt, LupinError)
-
-    var attempt: Attempt {
-        switch self {
-        case .ready(let attempt), .sent(let attempt), .answered(let attempt, _),
-            .failed(let attempt, _):
-            attempt
-        }
-    }
-
-    /// The final response's head.
-    fileprivate func response() async throws(LupinError) -> ParsedResponse {
-        switch self {
-        case .ready(let attempt): try await attempt.run()
-        case .sent(let attempt): try await attempt.goOn()
-        case .answered(_, let response): response
-        case .failed(_, let error): throw error
-        }
-    }
-}
-
-/// The parameters of the next attempt.
-private struct NextAttempt {
-    var target: KnownTarget
-    var cause = AttemptRecord.Cause.first
-    var delay = Duration.zero
-    var replay: BodyReplay?
-    /// The response before it, if that came by a login which this one may lack.
-    var former: ObtainedResponse?
-
-    /// Sets up the same request again.
-    mutating func again(
-        because cause: AttemptRecord.Cause,
-        after attempt: Attempt,
-        delay: Duration = .zero,
-        insteadOf obtained: ObtainedResponse? = nil
-    ) {
-        if let obtained { former = obtained.loggedInWay == nil ? nil : obtained }
-        self.cause = cause
-        self.delay = delay
-        replay = attempt.replay
-    }
-}
-
 extension Exchange {
-    /// Sends the request, repeatedly if that helps, until there is a response for the client.
+    /// Sends the request, repeatedly if that helps, until there is a response for the caller.
     ///
-    /// Every attempt begins with a fresh copy of the client's request and runs all adapters.
+    /// `fixed` is a request sent unchanged: a CONNECT to a parent proxy. `base` is the first
+    /// attempt's request without credentials: that of the cache look-up.
     /// - Returns: nil when a rule answers after a followed redirect.
-    ///
-    /// `fixed` is a request sent unchanged: a CONNECT to a parent proxy. `prepared` is the first
-    /// attempt's request without credentials: that of the cache look-up. `begun` is a first attempt
-    /// that only needs its response.
     func obtainResponse(
-        to client: KnownTarget,
+        to target: KnownTarget,
         as fixed: AdaptedRequest? = nil,
-        prepared: AdaptedRequest? = nil,
-        goingOnWith begun: BegunAttempt? = nil
+        base: AdaptedRequest? = nil
     ) async throws(LupinError) -> ObtainedResponse? {
-        var next = NextAttempt(target: client)
-        var prepared = prepared
+        let first = NextAttempt(at: now)
+        first.fixed = fixed
+        first.base = base
         // After a validation the whole response may have to be requested.
-        if let caching, caching.conditions != nil || !attempts.isEmpty { next.cause = .revalidate }
-        var begun = begun
-        while true {
-            let former = begun.take()
-            var attempt: Attempt
-            if let former {
-                attempt = former.attempt
-            } else {
-                attempt = try await nextAttempt(next, as: fixed, prepared: prepared.take())
-            }
-            var obtained: ObtainedResponse
-            let verdict: Verdict
-            do throws(LupinError) {
-                (obtained, verdict) = try await result(of: &attempt, goingOnWith: former)
-            } catch {
-                // A decision that was made already is in the record.
-                if attempt.isClosed { throw error }
-                if let former = next.former, lacksLogin(after: error) {
-                    return fallBack(to: former, from: attempt, error: error)
-                }
-                let delay = try await evaluate(error, of: attempt)
-                next.again(because: .retry, after: attempt, delay: delay)
-                dropUpstream()
-                upload = nil
-                continue
-            }
-            let status = obtained.response.status
-            if let former = next.former, former.outlives(status, by: attempt.hop) {
-                try await letGo(of: obtained)
-                return fallBack(to: former, from: attempt, status: status)
-            }
-            switch verdict {
-            case .deliver(let reason):
-                attempt.close(status: status, decision: .deliver, reason: reason)
-                if hasMoved {
-                    completeLocation(of: obtained.response, from: next.target.origin)
-                }
-                obtained.resumable = resumable(obtained, attempt, to: next.target)
-                return obtained
-            case .again(let cause, let decision, let reason, let delay):
-                attempt.close(
-                    status: status,
-                    decision: decision,
-                    reason: reason,
-                    delay: delay
-                )
-                next.again(because: cause, after: attempt, delay: delay, insteadOf: obtained)
-                try await letGo(of: obtained)
-            case .follow(let leg, let reason):
-                attempt.close(status: status, decision: .follow, reason: reason)
-                next.again(because: .redirect, after: attempt, insteadOf: obtained)
-                if leg.dropsBody { next.replay = nil }
-                try await letGo(of: obtained)
-                next.target = try await begin(leg)
-                if plan?.respond != nil { return nil }
-            }
+        if let caching, caching.conditions != nil || !attempts.isEmpty { first.cause = .revalidate }
+        self.target = target
+        next = first
+        course.beginAttempts()
+        try await drive()
+        return rare?.obtained.take()
+    }
+
+    /// Waits for the response of the attempt under way, and does what is decided about it.
+    func concludeAttempt(_ need: Need) async throws(LupinError) {
+        guard var attempt = attempt.take(), let target else { throw .stopping }
+        var obtained: ObtainedResponse
+        let verdict: Verdict
+        do throws(LupinError) {
+            let response = try await response(to: &attempt, need)
+            (obtained, verdict) = try await result(response, of: attempt)
+        } catch {
+            return try await handle(error, of: attempt)
+        }
+        let status = obtained.response.status
+        if let former = next?.former, former.outlives(status, by: attempt.hop) {
+            try await letGo(of: obtained)
+            return fallBack(to: former, from: attempt, status: status)
+        }
+        switch verdict {
+        case .deliver(let reason):
+            attempt.close(status: status, decision: .deliver, reason: reason)
+            if hasMoved { completeLocation(of: obtained.response, from: target.origin) }
+            obtained.resumable = resumable(obtained, attempt, to: target)
+            take(obtained)
+        case .again(let cause, let decision, let reason, let delay):
+            attempt.close(status: status, decision: decision, reason: reason, delay: delay)
+            let again = NextAttempt(cause, after: attempt, next, insteadOf: obtained)
+            try await letGo(of: obtained)
+            try await begin(again, after: delay)
+        case .follow(let leg, let reason):
+            attempt.close(status: status, decision: .follow, reason: reason)
+            let following = NextAttempt(.redirect, after: attempt, next, insteadOf: obtained)
+            if leg.dropsBody { following.replay = nil }
+            try await letGo(of: obtained)
+            self.target = try await begin(leg)
+            if plan?.respond != nil { return course.decided(.answerByRule) }
+            try await begin(following)
         }
     }
 
-    /// The response of an attempt, and the decision about it.
+    private func response(
+        to attempt: inout Attempt,
+        _ need: Need
+    ) async throws(LupinError) -> ParsedResponse {
+        switch need {
+        case .failure: throw failure ?? .stopping
+        case .connection where hedge != nil: return try await race(&attempt)
+        case .connection: return try await attempt.run()
+        default: return try await attempt.goOn()
+        }
+    }
+
+    /// Decides whether an attempt that has failed is made again.
+    /// - Throws: The error that ends the exchange.
+    private func handle(_ error: LupinError, of attempt: Attempt) async throws(LupinError) {
+        // A decision that was made already is in the record.
+        if attempt.isClosed { throw error }
+        if let former = next?.former, lacksLogin(after: error) {
+            return fallBack(to: former, from: attempt, error: error)
+        }
+        let delay = try await evaluate(error, of: attempt)
+        let again = NextAttempt(.retry, after: attempt, next)
+        dropUpstream()
+        upload = nil
+        try await begin(again, after: delay)
+    }
+
+    /// Begins another attempt, after a delay.
+    private func begin(
+        _ another: NextAttempt,
+        after delay: Duration = .zero
+    ) async throws(LupinError) {
+        appendLosers()
+        next = another
+        if delay > .zero {
+            try await pause(delay, retry.isAskedFor ? .retryAfter : .nextAttempt)
+        }
+        course.decided(.again)
+    }
+
+    /// Takes the response that is delivered.
+    private func take(_ obtained: ObtainedResponse) {
+        makeRare().obtained = obtained
+        next = nil
+        course.decided(.deliver)
+    }
+
+    /// What is decided about the response of an attempt.
     private func result(
-        of attempt: inout Attempt,
-        goingOnWith former: BegunAttempt?
+        _ response: ParsedResponse,
+        of attempt: Attempt
     ) async throws(LupinError) -> (obtained: ObtainedResponse, verdict: Verdict) {
-        let response =
-            if let former {
-                try await former.response()
-            } else if hedge == nil {
-                try await attempt.run()
-            } else {
-                try await race(&attempt)
-            }
         guard let upstream else { throw .stopping }
         take(response, of: attempt)
         noteCompressionVerdict(response.status, of: attempt)
         var obtained = try scrubbed(
             ObtainedResponse(response: response, body: upstream.responseBody)
         )
-        guard needsVerdict(response.status) else { return (obtained, .deliver(reason: "")) }
+        // Switching protocols is decided on when the client is told.
+        guard response.status != 101,
+            plan?.judgesResponses == true || decisionNeed(on: response, to: attempt) != nil
+        else { return (obtained, .deliver(reason: "")) }
         let verdict = try await verdict(on: &obtained, of: attempt)
         return (obtained, verdict)
     }
@@ -195,51 +170,13 @@ extension Exchange {
         noteFlaws(of: response)
     }
 
-    /// The next attempt, with its request.
-    private func nextAttempt(
-        _ next: NextAttempt,
-        as fixed: AdaptedRequest?,
-        prepared: AdaptedRequest?
-    ) async throws(LupinError) -> Attempt {
-        appendLosers()
-        let began = now
-        if next.delay > .zero {
-            try await pause(next.delay, retry.isAskedFor ? .retryAfter : .nextAttempt)
-        }
-        var adapted: AdaptedRequest
-        if let prepared {
-            adapted = try await begin(prepared)
-        } else if let fixed {
-            adapted = fixed
-        } else if let plain = try unadapted(for: next.target) {
-            adapted = plain
-        } else {
-            adapted = try await adaptInTurn(for: next.target)
-        }
-        try await holdUpload(for: adapted)
-        if let heldUpload, heldUpload.isChanged {
-            adapted = adapted.withEditedBody(isPlain: heldUpload.isPlain)
-        }
-        if let conditions = caching?.conditions, !hasMoved {
-            adapted = adapted.with(conditions)
-        }
-        if let completion = caching?.completion, !hasMoved {
-            adapted = adapted.with(completion)
-        }
-        // On a connection that has the login, its last message would begin another one.
-        if next.former != nil { adapted = adapted.withoutLogin() }
-        let attempt = try attempt(.adapted(adapted), because: next.cause, replay: next.replay)
-        note(.adapted(adapted))
-        attempt.noteWait(now &- began)
-        return attempt
-    }
-
     /// Creates an attempt to send a request.
     /// - Throws: Why it may not be sent.
     func attempt(
         _ sent: Attempt.Sent,
         because cause: AttemptRecord.Cause,
-        replay: BodyReplay? = nil
+        replay: BodyReplay? = nil,
+        since exchangeBegun: UInt64? = nil
     ) throws(LupinError) -> Attempt {
         try checkStandIns(in: sent)
         if case .adapted(let adapted) = sent {
@@ -250,36 +187,7 @@ extension Exchange {
                 isHostFromFile: adapted.isHostFromFile
             )
         }
-        return Attempt(sent, of: self, because: cause, replay: replay)
-    }
-
-    /// The request after all adapters, and after the delay that rules demand.
-    private func adaptInTurn(
-        for target: KnownTarget
-    ) async throws(LupinError) -> AdaptedRequest {
-        try await ready(try await adapt(for: target))
-    }
-
-    /// The first request, which only lacks credentials.
-    private func begin(_ prepared: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
-        guard plan?.isPassive == false || resources.shared.hasInterceptor else {
-            return prepared
-        }
-        return try await ready(try await authenticate(prepared))
-    }
-
-    private func ready(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
-        if remembersHeads { sent = SentRequest(adapted.head) }
-        if let wait = plan?.delay { try await pause(wait, .delay) }
-        return adapted
-    }
-
-    /// Whether a response needs a decision.
-    private func needsVerdict(_ status: UInt16) -> Bool {
-        if status == 101 { return false }
-        let hasInterceptor = resources.shared.hasInterceptor
-        return plan?.judgesResponses == true
-            || Promotion.atResponse(status: status, plan, hasInterceptor: hasInterceptor) != nil
+        return Attempt(sent, of: self, because: cause, replay: replay, since: exchangeBegun)
     }
 
     /// Decides about a response, after every wait that the decision needs.
@@ -331,7 +239,7 @@ extension Exchange {
         from attempt: Attempt,
         status: UInt16 = 0,
         error: LupinError? = nil
-    ) -> ObtainedResponse {
+    ) {
         // The client gets the redirect after all.
         if attempt.facts.cause == .redirect {
             record.redirects = Array(record.redirects.dropLast())
@@ -343,7 +251,7 @@ extension Exchange {
             reason: Self.loginIsLost
         )
         dropUpstream()
-        return former
+        take(former)
     }
 
     /// Whether an attempt failed since its connection lacks the client's login.

@@ -11,12 +11,13 @@ extension Exchange {
     ///
     /// From its first byte on, no other response can be sent.
     func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
+        try refuseFalseOpening(obtained.response.status)
         let sink = try present(obtained.response)
         try await relay(obtained, to: sink)
         await finishUpload()
     }
 
-    /// Delivers a response whose body has begun already.
+    /// Delivers what is no response of an origin, by a relay that has begun already.
     func bring(_ relay: BodyRelay) async throws(LupinError) {
         try await awaitEnd(of: relay)
         try noteEnd(of: relay)

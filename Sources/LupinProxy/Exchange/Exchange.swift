@@ -75,14 +75,14 @@ final class Exchange: IndexedMember {
     var logLevel: LogSettings.Level
     /// Receives the end of the exchange, and starts a task when it needs one; nil when it has one.
     var keeper: (any ExchangeKeeper)?
-    /// Whether there is no task: only events move the exchange on.
-    var isTaskless = false
-    /// What it waits for, where its state does not say that; see `park`.
-    var awaited: LiveExchange.Phase?
-    /// The attempt whose response is awaited without a task.
-    var underWay: (attempt: Attempt, target: KnownTarget)?
-    /// The look into the shared store that is under way without a task.
-    var sharedWait: SharedWait?
+    /// Where it stands, and who drives it.
+    var course = Course()
+    /// What it waits for, where its phase does not say that; see `park`.
+    var awaited: LiveExchange.Wait?
+    /// The client's target, or that of the redirect that is followed; nil before it is known.
+    var target: KnownTarget?
+    /// The attempt under way, until its response is passed on or decided on.
+    var attempt: Attempt?
     /// When the body of the response began, in microseconds of the loop's clock.
     var deliveryBegun: UInt64 = 0
     /// Reports attempts and stages to monitors; nil when there are none.
@@ -175,78 +175,8 @@ final class Exchange: IndexedMember {
         resources.add(self)
     }
 
-    /// Runs the exchange to its end and writes its record.
-    func run(from entry: Entry) async -> Ending {
-        do throws(LupinError) {
-            switch entry {
-            case .request(let authenticator):
-                if let authenticator { try await authenticate(at: authenticator) }
-                try adoptProtocol()
-                var own: OwnAnswer?
-                if let known = try admit(&own) {
-                    record.origin = known.origin
-                    match(known)
-                    if try await serve(known) == .enclose { return .enclose }
-                } else if let own {
-                    try await answer(own)
-                }
-            case .own(let own): try await answer(own)
-            case .match(let known):
-                if try await serve(known) == .enclose { return .enclose }
-            case .lookUp(let use, let known): try await answer(through: use, to: known)
-            case .shared(let wait): try await answer(goingOnWith: wait)
-            case .attempt(let begun, let known): try await forward(to: known, goingOnWith: begun)
-            case .body(let relay): try await bring(relay)
-            case .upload: await finishUpload()
-            case .failure(let error): throw error
-            }
-        } catch {
-            // The log names the target of a refused request, but not of a client that has yet to
-            // authenticate.
-            if record.origin == nil, error.status != 407 { record.origin = requestedOrigin }
-            await fail(error)
-        }
-        return finish()
-    }
-
-    private func answer(_ own: OwnAnswer) async throws(LupinError) {
-        if case .page = own { record.origin = ownOrigin }
-        try await answerItself(own)
-    }
-
-    /// What gives the request its response.
-    var handler: RequestHandler {
-        .of(
-            request.method,
-            plan,
-            isTaped: resources.shared.tape != nil,
-            isWebSocket: protocolName != nil
-        )
-    }
-
-    /// Does what the rules say; returns `.enclose` when it continues inside a CONNECT.
-    private func serve(_ known: KnownTarget) async throws(LupinError) -> Ending {
-        let handler = handler
-        switch handler {
-        case .tape: try await playTape(at: known.origin)
-        case .purge: try await purge(at: known)
-        case .tunnel, .rule, .cache, .origin:
-            try checkPath(at: known.origin)
-            try await checkCredentialUse(at: known.origin)
-            if handler == .tunnel { return try await serveConnect(at: known.origin) }
-            if let canned = plan?.respond {
-                try await send(canned)
-            } else if handler == .cache, let planned = plan?.caching {
-                try await answerThroughCache(planned, to: known)
-            } else {
-                try await forward(to: known)
-            }
-        }
-        return .keep
-    }
-
     /// Answers, tunnels or intercepts a CONNECT.
-    private func serveConnect(at origin: Origin) async throws(LupinError) -> Ending {
+    func serveConnect(at origin: Origin) async throws(LupinError) -> Ending {
         // While a tape is played, no client gets a tunnel.
         let decision =
             resources.shared.tape == nil
@@ -277,27 +207,6 @@ final class Exchange: IndexedMember {
     private func goThrough(to origin: Origin) async throws(LupinError) -> Ending {
         interception = try await tunnel(to: origin)
         return interception == nil ? .keep : .enclose
-    }
-
-    private func forward(
-        to known: KnownTarget,
-        goingOnWith begun: BegunAttempt? = nil
-    ) async throws(LupinError) {
-        if let obtained = try await obtainResponse(to: known, goingOnWith: begun) {
-            if try await !upgrades(by: obtained.response) { try await deliver(obtained) }
-        } else if let canned = plan?.respond {
-            try await send(canned)
-        }
-    }
-
-    /// Answers bytes that never became a request, or a request whose client has left already.
-    ///
-    /// Of the former only the `method` is known, which decides whether the answer has a body.
-    func refuse(_ error: LupinError, to method: Method = .get) async -> Ending {
-        if !hasRequest { request.method = method }
-        enter()
-        record.origin = requestedOrigin
-        return await run(from: .failure(error))
     }
 
     /// Matches the rules against the client's original request, or against that of a redirect, and

@@ -93,8 +93,7 @@ extension Exchange {
 
     /// Sends what a rule's `respond` says.
     func send(_ canned: CannedResponse) async throws(LupinError) {
-        // To a CONNECT no content is said.
-        if canned.readsFile, request.method != .connect {
+        if canned.isSentFromFile(answering: request.method) {
             try await sendFile(canned)
         } else {
             try await send(response(canned))
@@ -207,4 +206,9 @@ extension Exchange {
             try await send(response)
         }
     }
+}
+
+extension CannedResponse {
+    /// Whether the content is read from a file; to a CONNECT no content is said.
+    func isSentFromFile(answering method: Method) -> Bool { readsFile && method != .connect }
 }

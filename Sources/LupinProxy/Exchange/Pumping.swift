@@ -3,11 +3,7 @@ import LupinIO
 import LupinUpstream
 
 extension Exchange: ChannelPump {
-    /// Moves bodies while the task is parked, and the whole exchange when there is no task.
-    func channelIsReady(_ channel: Channel) {
-        pumpBodies()
-        if isTaskless { goOn() }
-    }
+    func channelIsReady(_ channel: Channel) { resumeBodies() }
 
     /// Moves all bytes that can move now, and the rest after other connections had their turn.
     func pumpBodies() {
@@ -29,9 +25,9 @@ extension Exchange: ChannelPump {
         }
     }
 
-    /// Moves bodies that waited for another thread.
+    /// Moves bodies while the task is parked, and the whole exchange when there is no task.
     func resumeBodies() {
         pumpBodies()
-        if isTaskless { goOn() }
+        goOn()
     }
 }

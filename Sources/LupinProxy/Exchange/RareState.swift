@@ -7,6 +7,14 @@ import LupinUpstream
 /// Every request makes an exchange: what lies in it costs all of them time and memory, and this
 /// costs only those that have it.
 final class RareState {
+    /// Asks the client for a password that was not asked for yet; nil where none is wanted.
+    var authenticator: Authenticator?
+    /// What lupin answers itself.
+    var own: Exchange.OwnAnswer?
+    fileprivate var next: NextAttempt?
+    fileprivate var failure: LupinError?
+    /// The response that is delivered.
+    var obtained: ObtainedResponse?
     fileprivate var clientRequest: RequestHead?
     fileprivate var redirectedTo: Origin?
     fileprivate var visited: [String] = []
@@ -25,11 +33,25 @@ final class RareState {
 }
 
 extension Exchange {
-    private func makeRare() -> RareState {
+    func makeRare() -> RareState {
         if let rare { return rare }
         let made = RareState()
         rare = made
         return made
+    }
+
+    // MARK: Attempts
+
+    /// What is known of the next attempt.
+    var next: NextAttempt? {
+        get { rare?.next }
+        set { if rare != nil || newValue != nil { makeRare().next = newValue } }
+    }
+
+    /// Why the attempt under way, or the exchange, has failed.
+    var failure: LupinError? {
+        get { rare?.failure }
+        set { makeRare().failure = newValue }
     }
 
     // MARK: Redirects
@@ -58,7 +80,7 @@ extension Exchange {
         set { makeRare().visited = newValue }
     }
 
-    // MARK: Attempts
+    // MARK: Repetitions
 
     /// The state of retries.
     var retry: RetryProgress {

@@ -230,7 +230,7 @@ extension Exchange {
     /// Meanwhile the log says that the exchange waits for `phase`.
     /// - Throws: The error that ended the exchange.
     func park(
-        _ phase: LiveExchange.Phase,
+        _ phase: LiveExchange.Wait,
         for reasons: WakeReasons,
         until deadline: UInt64
     ) async throws(LupinError) {
@@ -242,7 +242,7 @@ extension Exchange {
     }
 
     /// Waits while only the replay is held.
-    func pause(_ time: Duration, _ phase: LiveExchange.Phase) async throws(LupinError) {
+    func pause(_ time: Duration, _ phase: LiveExchange.Wait) async throws(LupinError) {
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
         while now < deadline { try await park(phase, for: [], until: deadline) }
         if now >= totalDeadline { throw .totalTimeIsOver(record.origin) }

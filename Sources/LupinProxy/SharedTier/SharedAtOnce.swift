@@ -1,53 +1,26 @@
-// Looks into the store that machines share for an exchange that has no task.
+// Looks into the store that machines share, for exchanges without a task and with one.
 import LupinCaching
 import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinRedis
 
-/// A look into the shared store that an exchange without a task waits for.
-final class SharedWait {
-    let use: CacheUse
-    let target: KnownTarget
-    let client: RedisClient
-    /// The look under way, or the last one.
-    fileprivate(set) var question: RedisQuestion
-    /// Whether a response was found; nil while the answer is still to come.
-    fileprivate(set) var isFound: Bool?
-
-    fileprivate init(
-        _ use: CacheUse,
-        _ target: KnownTarget,
-        _ client: RedisClient,
-        _ question: RedisQuestion
-    ) {
-        self.use = use
-        self.target = target
-        self.client = client
-        self.question = question
-    }
-}
-
 extension Exchange: RedisAsker {
     /// Asks the shared store for a response that is not in memory.
     /// - Returns: Whether an answer will come; if not, nothing was done.
-    func askOthers(_ use: CacheUse, _ target: KnownTarget) -> Bool {
+    func askOthers(_ use: CacheUse) -> Bool {
         let store = resources.shared.responses
         // The disk comes first, and only a task can ask it. A task also decides where memory has a
         // response that may be served stale or validated.
         guard use.asked.mayForward, use.selected == nil, store.disk == nil,
             let client = sharedTier(for: use), let key = use.shared?.keys.entry
         else { return false }
-        guard let connection = client.openConnection(for: key), leads(use, store) else {
+        guard client.openConnection(for: key) != nil, leads(use, store) else {
             use.shared = nil
             return false
         }
-        caching = use
         noteMiss(use)
-        let question = client.look(for: key, by: connection, self, until: patience)
-        let wait = SharedWait(use, target, client, question)
-        sharedWait = wait
-        if !question.isOpen { goOn(from: wait) }
+        use.shared?.question = look(for: key, client)
         return true
     }
 
@@ -58,6 +31,14 @@ extension Exchange: RedisAsker {
         else { return true }
         if isLeader { use.flight = flight }
         return isLeader
+    }
+
+    /// Asks for what the shared store has under a key; without a task by an open connection alone.
+    func look(for key: [UInt8], _ client: RedisClient) -> RedisQuestion? {
+        guard isTaskless else { return client.ask(client.tier.look(key), about: key, slot: slot) }
+        return client.openConnection(for: key).map { connection in
+            client.look(for: key, by: connection, self, until: patience)
+        }
     }
 
     /// When the exchange needs a task, in microseconds of the loop's clock.
@@ -71,31 +52,35 @@ extension Exchange: RedisAsker {
 
     func questionIsOver(_ question: RedisQuestion) {
         // A query that fails at once is noticed by the caller that sent it.
-        if let sharedWait, sharedWait.question === question { goOn(from: sharedWait) }
+        if caching?.shared?.question === question { goOn() }
     }
 
-    private func goOn(from wait: SharedWait) {
-        guard isTaskless else { return }
-        let (use, client, question) = (wait.use, wait.client, wait.question)
-        switch take(question.replies, under: question.key ?? [], use, client.tier) {
-        case .variant(let key):
-            if let connection = client.openConnection(for: key) {
-                wait.question = client.look(for: key, by: connection, self, until: patience)
-                if wait.question.isOpen { return }
+    /// Serves what the shared store has answered.
+    func hearOthers() throws(LupinError) -> Need? {
+        guard isTaskless, let use = caching, let client = resources.redis else { return .store }
+        guard let isFound = hear(use, client) else { return hasClientLeft ? .clientLeft : .bytes }
+        guard isFound, try serveFromMemory(use) else { return .store }
+        return nil
+    }
+
+    /// Takes what the shared store has answered into memory; of several responses that for the
+    /// request is asked for.
+    /// - Returns: Whether there is one; nil while an answer is to come.
+    func hear(_ use: CacheUse, _ client: RedisClient) -> Bool? {
+        if let isFound = use.shared?.isFound { return isFound }
+        var isFound = false
+        if let question = use.shared?.question {
+            if question.isOpen { return nil }
+            switch take(question.replies, under: question.key ?? [], use, client.tier) {
+            case .variant(let key):
+                use.shared?.question = look(for: key, client)
+                return hear(use, client)
+            case .taken: isFound = true
+            case .nothing: break
             }
-            wait.isFound = false
-        case .taken: wait.isFound = true
-        case .nothing: wait.isFound = false
         }
-        client.tier.count(isHit: wait.isFound == true)
-        do throws(LupinError) {
-            if wait.isFound == true {
-                sharedWait = nil
-                if try serveFromMemory(use) { return }
-            }
-            promote(from: .shared(wait), because: .store)
-        } catch {
-            promote(from: .failure(error), because: .failure)
-        }
+        client.tier.count(isHit: isFound)
+        use.shared?.isFound = isFound
+        return isFound
     }
 }

@@ -14,6 +14,10 @@ struct SharedUse {
     var hasLease = false
     /// The response that is served came from the shared store.
     var isSource = false
+    /// The look under way, or the last one.
+    var question: RedisQuestion?
+    /// Whether it has found a response; nil while that is not known.
+    var isFound: Bool?
 }
 
 extension Exchange {
@@ -28,23 +32,21 @@ extension Exchange {
     }
 
     /// Copies the response from the shared store into memory, and looks again.
-    ///
-    /// `begun` is a query for one of the keys that is under way; nil for none.
     /// - Returns: Whether there was one.
     func loadFromShared(
         _ use: CacheUse,
-        _ client: RedisClient,
-        goingOnWith begun: RedisQuestion?
+        _ client: RedisClient
     ) async throws(LupinError) -> Bool {
-        guard let key = use.shared?.keys.entry else { return false }
-        var isTaken = false
-        if let question = begun ?? client.ask(client.tier.look(key), about: key, slot: slot) {
-            let replies = try await replies(to: question, client)
-            let found = take(replies, under: question.key ?? key, use, client.tier)
-            isTaken = try await follow(found, use, client)
+        if let key = use.shared?.keys.entry, use.shared?.question == nil {
+            use.shared?.question = look(for: key, client)
         }
-        client.tier.count(isHit: isTaken)
-        return isTaken
+        while true {
+            if let isFound = hear(use, client) { return isFound }
+            guard let question = use.shared?.question else { return false }
+            _ = try await replies(to: question, client)
+            // There will be no answer in time.
+            if question.isOpen { use.shared?.question = nil }
+        }
     }
 
     /// The result of a query for a key of the shared store.

@@ -8,7 +8,7 @@ import LupinWire
 /// The credentials that the rules of one exchange name; lives as long as the exchange.
 ///
 /// Every attempt asks for them again, so a refreshed one is used at once.
-final class AuthenticationInterceptor: RequestAdapter {
+final class AuthenticationInterceptor {
     /// How the last attempt was authenticated.
     struct Use {
         let definition: TokenDefinition
@@ -43,6 +43,12 @@ final class AuthenticationInterceptor: RequestAdapter {
     private let tokens: [TokenDefinition]
     /// The versions of the credentials that the steps of the next attempt name.
     private var namedVersions: [String: Int] = [:]
+    /// Their values, until the next attempt has its credentials.
+    private var namedTexts: [String: String]?
+    /// The credentials that are known of those asked for; the rest is waited for.
+    var gathered: [CredentialState.Issued?] = []
+    /// The one to wait for.
+    var missing: TokenDefinition?
     var replays = 0
     /// The client's content, once an attempt has sent it and it was kept.
     private var sentContent: [UInt8]?
@@ -71,17 +77,11 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: Adapting
 
-    /// The values of `${token:…}` in the steps of the next attempt.
-    func texts() async throws(LupinError) -> [String: String] {
-        texts(of: try await credentials(of: named, for: nil))
-    }
-
-    /// The same values when all are available without a wait; nil when one is not.
-    func textsAtHand() throws(LupinError) -> [String: String]? {
-        try credentialsAtHand(of: named, for: nil).map(texts)
-    }
-
-    private func texts(of credentials: [CredentialState.Issued?]) -> [String: String] {
+    /// The values of `${token:…}` in the steps of the next attempt; nil when one has to be waited
+    /// for.
+    func texts() throws(LupinError) -> [String: String]? {
+        if let known = namedTexts { return known }
+        guard let credentials = try credentials(of: named, for: nil) else { return nil }
         namedVersions = [:]
         var texts: [String: String] = [:]
         for (definition, issued) in zip(named, credentials) {
@@ -90,29 +90,20 @@ final class AuthenticationInterceptor: RequestAdapter {
             note(presented: issued.credential)
             namedVersions[definition.name] = issued.version
         }
+        namedTexts = texts
         return texts
     }
 
     /// Attaches the credentials to a request whose target no step changes afterwards.
+    /// - Returns: nil when one of them has to be waited for.
     /// - Throws: Why the request may not be sent.
-    func adapt(
-        _ request: consuming UpstreamRequest,
-        using state: RequestAdapterState
-    ) async throws -> UpstreamRequest {
+    func adapt(_ request: UpstreamRequest) throws(LupinError) -> UpstreamRequest? {
         let wanted = wanted(by: request)
-        let credentials = try await credentials(of: wanted, for: request.origin)
-        return try adapt(request, texts: state.tokens, wanted, credentials)
-    }
-
-    /// Does the same without a wait; returns nil when one of the credentials needs a wait.
-    func adaptAtHand(
-        _ request: consuming UpstreamRequest,
-        texts: [String: String]
-    ) throws(LupinError) -> UpstreamRequest? {
-        let wanted = wanted(by: request)
-        guard let credentials = try credentialsAtHand(of: wanted, for: request.origin) else {
-            return nil
-        }
+        guard let texts = try texts(),
+            let credentials = try credentials(of: wanted, for: request.origin)
+        else { return nil }
+        // Every attempt asks for them again.
+        namedTexts = nil
         return try adapt(request, texts: texts, wanted, credentials)
     }
 

@@ -4,32 +4,33 @@ import LupinIO
 import LupinPolicy
 
 extension AuthenticationInterceptor {
-    /// The credentials to use now, each after a wait if needed; nil for one that is not to be had.
+    /// The credentials to use now, each nil if it is not to be had; nil when one has to be waited
+    /// for, by `fetchMissing`.
     /// - Throws: Why a credential may not be sent to `origin`, which nil leaves open.
     func credentials(
         of definitions: [TokenDefinition],
         for origin: Origin?
-    ) async throws(LupinError) -> [CredentialState.Issued?] {
-        var credentials: [CredentialState.Issued?] = []
-        for definition in definitions {
+    ) throws(LupinError) -> [CredentialState.Issued?]? {
+        // Of those that were there before the wait no other one is asked for.
+        for definition in definitions.dropFirst(gathered.count) {
             if let origin { try checkTarget(definition, origin) }
-            credentials.append(try await credential(of: definition))
+            guard let issued = held(definition) else {
+                missing = definition
+                return nil
+            }
+            gathered.append(issued)
         }
-        return credentials
+        defer { gathered = [] }
+        return gathered
     }
 
-    /// The same without a wait; nil when a credential needs one.
-    func credentialsAtHand(
-        of definitions: [TokenDefinition],
-        for origin: Origin?
-    ) throws(LupinError) -> [CredentialState.Issued?]? {
-        var credentials: [CredentialState.Issued?] = []
-        for definition in definitions {
-            if let origin { try checkTarget(definition, origin) }
-            guard let issued = held(definition) else { return nil }
-            credentials.append(issued)
-        }
-        return credentials
+    /// A credential has to be waited for.
+    var isMissing: Bool { missing != nil }
+
+    /// Waits for the credential that was not there.
+    func fetchMissing() async throws(LupinError) {
+        guard let definition = missing.take() else { return }
+        gathered.append(try await credential(of: definition))
     }
 
     /// The credential to use now, after a wait if needed; nil when the request goes without one.

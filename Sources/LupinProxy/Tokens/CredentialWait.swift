@@ -36,7 +36,7 @@ final class CredentialWait {
 
 extension TokenSource {
     /// What an exchange waits for that waits for a credential of this source.
-    fileprivate var phase: LiveExchange.Phase {
+    fileprivate var phase: LiveExchange.Wait {
         switch self {
         case .bearer, .basic, .digest: .secretFile
         case .command: .tokenCommand

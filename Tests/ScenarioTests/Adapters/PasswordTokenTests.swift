@@ -208,11 +208,13 @@ struct DigestTokenTests {
         }
     }
 
-    @Test(arguments: ["", "cache: {use: standard}, "])
-    func `every attempt is signed once, though no connection is idle`(cache: String) async throws {
+    @Test(arguments: [
+        "", "cache: {use: standard}, ", "resume: true, ", "cache: {use: standard}, resume: true, ",
+    ])
+    func `every attempt is signed once, though no connection is idle`(keys: String) async throws {
         let server = DigestServer("SHA-256")
         let counts = Mutex<[Substring]>([])
-        let file = rules.replacing("request:", with: cache + "request:")
+        let file = rules.replacing("request:", with: keys + "request:")
         try await ProxyFixture.run(file) { proxy in
             let origin = try proxy.origin { connection in
                 guard let request = try connection.nextRequest() else { return }

@@ -1,4 +1,4 @@
-// At which point an exchange needs a task, and why: every one of them, and none else.
+// What an exchange needs at which point, and when that means a task: all of it, by values alone.
 
 import LupinCaching
 import LupinCore
@@ -6,7 +6,14 @@ import LupinPolicy
 import LupinProxy
 import Testing
 
-struct PromotionTests {
+struct CourseTests {
+    /// A course that events drive.
+    private static var taskless: Course {
+        var course = Course()
+        course.leaveToEvents()
+        return course
+    }
+
     // MARK: When the request has come
 
     private func atRequest(
@@ -14,9 +21,10 @@ struct PromotionTests {
         asksForPassword: Bool = false,
         isWebSocket: Bool = false,
         expectsContinue: Bool = false,
-        hasInterceptor: Bool = false
-    ) -> TaskCause? {
-        Promotion.atRequest(
+        hasInterceptor: Bool = false,
+        in course: Course = taskless
+    ) -> Need? {
+        course.arrived(
             method,
             asksForPassword: asksForPassword,
             isWebSocket: isWebSocket,
@@ -40,29 +48,25 @@ struct PromotionTests {
         #expect(atRequest(.connect, asksForPassword: true) == .password)
     }
 
+    @Test func `a task waits for the password alone before the target is known`() {
+        let course = Course()
+        #expect(atRequest(asksForPassword: true, in: course) == .password)
+        #expect(atRequest(.connect, isWebSocket: true, in: course) == nil)
+        #expect(atRequest(.put, expectsContinue: true, hasInterceptor: true, in: course) == nil)
+    }
+
     // MARK: When the rules have spoken
 
-    private static func plan(_ body: (inout Rule) -> Void) throws -> Plan {
-        var rule = Rule(name: "r", line: 1, matches: [Match()])
-        body(&rule)
-        let host = try #require(Host("x.dev"))
-        let origin = Origin(scheme: .http, host: host, port: 80)
-        let subject = MatchSubject(
-            RequestHead(),
-            origin: origin,
-            client: .v4(0x7F00_0001),
-            program: nil
-        )
-        return RuleSet([rule]).plan(for: subject)
-    }
+    private static func plan(_ body: (inout Rule) -> Void) throws -> Plan { try .of(body) }
 
     private func atMatch(
         _ plan: Plan?,
         _ handler: RequestHandler = .origin,
         isPatient: Bool = true,
-        asksForOwner: Bool = false
-    ) -> TaskCause? {
-        Promotion.atMatch(plan, handler, isPatient: isPatient, asksForOwner: asksForOwner)
+        asksForOwner: Bool = false,
+        in course: Course = taskless
+    ) -> Need? {
+        course.matched(plan, handler, isPatient: isPatient, asksForOwner: asksForOwner)
     }
 
     private static func handler(
@@ -161,12 +165,28 @@ struct PromotionTests {
         #expect(atMatch(nil, asksForOwner: true) == .unknownClient)
     }
 
+    @Test func `what only wants a task is met by one`() throws {
+        let delay = try Self.plan { $0.steps = [.delay(.seconds(1))] }
+        for handler in [RequestHandler.tunnel, .rule, .cache, .origin] {
+            let need = atMatch(
+                delay,
+                handler,
+                isPatient: false,
+                asksForOwner: true,
+                in: Course()
+            )
+            #expect(need == nil)
+        }
+        #expect(atMatch(nil, .purge, in: Course()) == .purge)
+        #expect(atMatch(nil, .tape, in: Course()) == .demand)
+    }
+
     // MARK: When a response has come
 
     private func atResponse(_ status: UInt16, _ plan: Plan?, _ interceptor: Bool = false)
-        -> TaskCause?
+        -> Need?
     {
-        Promotion.atResponse(status: status, plan, hasInterceptor: interceptor)
+        Course.need(ofStatus: status, plan, hasInterceptor: interceptor)
     }
 
     @Test func `a response that nobody minds needs none`() throws {
@@ -193,9 +213,5 @@ struct PromotionTests {
         #expect(atResponse(200, following) == .verdict)
         let jar = try Self.plan { $0.cookieJar = .some("/jar") }
         #expect(atResponse(200, jar) == .verdict)
-    }
-
-    @Test func `every cause has a word of its own`() {
-        #expect(Set(TaskCause.allCases.map(\.word)).count == TaskCause.allCases.count)
     }
 }
