@@ -5,13 +5,39 @@ import LupinPolicy
 import LupinUpstream
 import LupinWire
 
-/// Whether attempts run beside the one under way.
-enum Race {
+/// Whether attempts run beside the one under way, and which of them wins.
+package enum Race: Sendable {
     case over
     /// A good response elsewhere ends the exchange's own attempt.
     case running
     /// Its own attempt has ended; the end of any other one counts.
     case waiting
+
+    /// How far an attempt has come.
+    package enum Standing: Sendable {
+        /// Its response is still to come.
+        case underWay
+        /// Its response is one that the policy delivers.
+        case good
+        /// The policy would prefer another response.
+        case bad
+        /// It has none: it failed, was given up, or has not begun.
+        case none
+    }
+
+    /// The first of the hedges, in the order of their start, that wins against an attempt that has
+    /// ended; nil when that attempt's own end counts.
+    ///
+    /// A bad response wins only when no attempt is left that may bring a better one.
+    package static func winner(against own: Standing, _ hedges: [Standing]) -> Int? {
+        if own == .good { return nil }
+        return hedges.firstIndex(of: .good) ?? (own == .bad ? nil : hedges.firstIndex(of: .bad))
+    }
+
+    /// Whether the end of a hedge may still change that.
+    package static func isOpen(_ own: Standing, _ hedges: [Standing]) -> Bool {
+        own != .good && !hedges.contains(.good) && hedges.contains(.underWay)
+    }
 }
 
 extension Exchange {
@@ -102,25 +128,24 @@ extension Exchange {
         among hedges: [HedgedAttempt],
         _ own: Result<ParsedResponse, LupinError>
     ) async -> HedgedAttempt? {
+        var ended = Race.Standing.none
         switch own {
-        case .success(let response):
-            if !isBad(response) { return nil }
+        case .success(let response): ended = isBad(response) ? .bad : .good
         case .failure(let error):
             if downstream.isClientGone || error == .stopping { return nil }
         }
-        while true {
-            if let good = hedges.first(where: { $0.answer.map { !isBad($0) } ?? false }) {
-                return good
-            }
-            guard hedges.contains(where: \.isUnderWay) else { break }
+        while Race.isOpen(ended, hedges.map(standing)) {
             awaited = .responseHead
             let woken = await slot.park(for: interruptions)
             awaited = nil
             if woken.meets(.cut) || downstream.isClientGone { return nil }
         }
-        // No response is good: a bad one is better than none.
-        if case .success = own { return nil }
-        return hedges.first { $0.answer != nil }
+        return Race.winner(against: ended, hedges.map(standing)).map { hedges[$0] }
+    }
+
+    private func standing(_ hedge: HedgedAttempt) -> Race.Standing {
+        if hedge.isUnderWay { return .underWay }
+        return hedge.answer.map { isBad($0) ? .bad : .good } ?? .none
     }
 
     /// Whether the policy prefers another response.
@@ -242,13 +267,8 @@ final class HedgedAttempt {
         guard case .waiting = state, outer.refusal(ofRetryAt: adapted.origin) == nil,
             let own = signed()
         else { return }
-        let attempt = Attempt(
-            .adapted(own),
-            of: inner,
-            because: .hedge,
-            replay: nil,
-            since: outer.begun
-        )
+        guard let attempt = try? inner.attempt(.adapted(own), because: .hedge, since: outer.begun)
+        else { return }
         state = .running(attempt)
         attempt.noteWait(slot.loop.now &- waitBegun)
         do throws(LupinError) {

@@ -1,7 +1,7 @@
 // Resumes a download that broke off at the same position, so that the client sees one response.
 import LupinCore
 import LupinIO
-import LupinPolicy
+package import LupinPolicy
 import LupinUpstream
 import LupinWire
 
@@ -19,9 +19,6 @@ final class Resumable {
 }
 
 extension Exchange {
-    /// The maximum number of resumptions of one download.
-    private static let resumesMax = 100
-
     /// The facts needed to resume a response that breaks off; nil when it can't be resumed.
     func resumable(
         _ obtained: ObtainedResponse,
@@ -56,12 +53,10 @@ extension Exchange {
             slot.loop.now < totalDeadline
         else { throw failure }
         noteBroken(failure, received)
-        // Bytes since the last resumption are progress: they reset the count.
-        if received > resumed.at { resumed.idle = 0 }
-        resumed.at = received
+        resumed.note(received: received)
         while true {
             dropUpstream()
-            guard let delay = nextResume() else {
+            guard let delay = resumed.next(retryPolicy, chance: resources.chance()) else {
                 giveUpResuming("limit of \(max(retryPolicy.limit, 1)) reached")
                 throw failure
             }
@@ -115,34 +110,11 @@ extension Exchange {
         error == .clientGone || error == .stopping ? error : failure
     }
 
-    /// The delay before the next resumption; nil when there were enough.
-    ///
-    /// The first one is immediate: the origin worked a moment ago.
-    private func nextResume() -> Duration? {
-        let policy = retryPolicy
-        guard resumed.idle < max(policy.limit, 1), resumed.count < Self.resumesMax else {
-            return nil
-        }
-        let wait =
-            resumed.idle == 0
-            ? .zero
-            : policy.backoff?.delay(
-                retry: resumed.idle - 1,
-                previous: .zero,
-                chance: resources.chance()
-            )
-        resumed.idle += 1
-        resumed.count += 1
-        return wait ?? .zero
-    }
-
     private func resumingAttempt(
         _ resumable: Resumable,
         _ received: UInt64
     ) async throws(LupinError) -> Attempt {
-        let plain = try unadapted(for: resumable.target)
-        let usual: AdaptedRequest
-        if let plain { usual = plain } else { usual = try await adapt(for: resumable.target) }
+        let usual = try await adapt(for: resumable.target, signs: true)
         var ranged = usual.request
         resumable.rule.apply(to: &ranged.head, received: received)
         let adapted = AdaptedRequest(ranged, hop: usual.hop, known: usual.known)
@@ -174,11 +146,35 @@ extension Exchange {
 }
 
 /// The number of resumptions of a download.
-struct ResumeProgress {
+package struct ResumeProgress: Sendable {
+    /// The maximum for one download.
+    package static let countMax = 100
+
     /// Attempts in total.
-    var count = 0
+    private var count = 0
     /// Attempts since the body last grew.
-    var idle = 0
+    private var idle = 0
     /// The length of the body at that time.
-    var at: UInt64 = 0
+    private var length: UInt64 = 0
+
+    package init() {}
+
+    /// Bytes since the last resumption are progress: they reset the count.
+    package mutating func note(received: UInt64) {
+        if received > length { idle = 0 }
+        length = received
+    }
+
+    /// The delay before the next resumption; nil when there were enough.
+    ///
+    /// The first one is immediate: the origin worked a moment ago.
+    package mutating func next(
+        _ policy: RetryPolicy,
+        chance: @autoclosure () -> UInt64
+    ) -> Duration? {
+        guard idle < max(policy.limit, 1), count < Self.countMax else { return nil }
+        defer { (idle, count) = (idle + 1, count + 1) }
+        guard idle > 0, let backoff = policy.backoff else { return .zero }
+        return backoff.delay(retry: idle - 1, previous: .zero, chance: chance())
+    }
 }
