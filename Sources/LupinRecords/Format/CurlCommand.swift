@@ -51,13 +51,12 @@ package struct CurlCommand: Sendable {
         }
         if asksForCoding { lines.append("--compressed") }
         if let body {
-            var used = variables
-            if let word = ShellWord.text(lines: used.parts(of: body.span) { _ in "body" }) {
-                variables = used
+            let parts = variables.parts(of: body.span) { _ in "body" }
+            if let word = ShellWord.text(lines: parts) {
                 // Not --data-binary, which takes `@name` for a file.
                 lines.append("--data-raw \(word)")
             } else {
-                input = "printf -- '\(ShellWord.format(body))' | "
+                input = "\(ShellWord.printing(parts)) | "
                 lines.append("--data-binary @-")
             }
         }
@@ -286,11 +285,26 @@ enum ShellWord {
     /// Bytes that are not text, or would act on a terminal, are passed through printf, since not
     /// every shell has `$'…'`.
     private static func printed(_ bytes: [UInt8]) -> String {
-        "\"$(printf -- '\(format(bytes))')\""
+        "\"$(\(printing([.bytes(bytes)])))\""
+    }
+
+    /// The command that prints the bytes and the variables, in order.
+    static func printing(_ parts: [Part]) -> String {
+        var template = ""
+        var values = ""
+        for part in parts {
+            switch part {
+            case .bytes(let bytes): template += format(bytes)
+            case .variable(let name):
+                template += "%s"
+                values += " \"$\(name)\""
+            }
+        }
+        return "printf -- '\(template)'\(values)"
     }
 
     /// The format by which printf writes bytes, for single quotes.
-    static func format(_ bytes: [UInt8]) -> String {
+    private static func format(_ bytes: [UInt8]) -> String {
         var format = ""
         for byte in bytes {
             switch byte {

@@ -106,6 +106,17 @@ import Testing
         }
     }
 
+    @Test func `what is hidden in a body is a variable, however the body is written`() {
+        var command = command([("X-Key", "REDACTED.12ab")], method: "PUT")
+        command.body = Array("a=REDACTED.34cd\r\n%REDACTED.56ef\r\n".utf8)
+        let lines = command.text.split(separator: "\n")
+        #expect(lines[0] == "# set before: X_KEY BODY BODY_2", "\(command.text)")
+        let printing = #"printf -- 'a=%s\015\012%%%s\015\012' "$BODY" "$BODY_2" | curl -X PUT \"#
+        #expect(lines[1] == printing, "\(command.text)")
+        command.url = "http://a.dev/?code=REDACTED.78aa"
+        #expect(command.text.hasPrefix("# set before: X_KEY BODY BODY_2 CODE\n"))
+    }
+
     @Test func `curl says itself no type of a body, and undoes codings that were asked for`() {
         var command = command([("Accept-Encoding", "gzip, br")], method: "POST")
         command.body = [0x61]
