@@ -19,7 +19,7 @@ extension Exchange {
             body: try await tapeBody(deck)
         )
         guard let exchange = deck.play(asked) else {
-            let miss = deck.miss(of: asked)
+            let miss = deck.miss(of: asked.masked(by: resources.redactor))
             return try await refuse(miss.sentence, page: miss.text)
         }
         try refuseFalseOpening(exchange.status)

@@ -6,6 +6,8 @@ import LupinCore
 package struct MaskedText: Sendable, Equatable {
     /// What stands before, between and behind the masks.
     private var parts: [[UInt8]] = []
+    /// Where each of these begins in the recorded text.
+    private var starts = [0]
     /// More follows that was not recorded.
     private let isPrefix: Bool
 
@@ -33,6 +35,7 @@ package struct MaskedText: Sendable, Equatable {
                 end += 1
             }
             parts.append(part)
+            starts.append(end)
             part = []
             i = end
         }
@@ -54,28 +57,60 @@ package struct MaskedText: Sendable, Equatable {
     /// Whether `text` can be what was recorded.
     package func matches(_ text: [UInt8]) -> Bool { difference(in: text) == nil }
 
+    /// Where a text first differs from the recorded one.
+    package struct Difference: Sendable {
+        package var recorded: Int
+        /// Behind a mask that the text does not have, the place is where it may begin.
+        package var text: Int
+        /// Whether all that the tape masks is masked in the text, too: only then may it be quoted.
+        package var isQuotable: Bool
+    }
+
     /// Where `text` first differs from what was recorded; nil if it does not.
-    ///
-    /// Behind a mask the place is that where the text that follows was searched from.
-    package func difference(in text: [UInt8]) -> Int? {
+    package func difference(in text: [UInt8]) -> Difference? {
         var position = 0
         for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1 && !isPrefix
             if index == 0 {
-                for (offset, byte) in part.enumerated() {
-                    guard offset < text.count, text[offset] == byte else { return offset }
+                guard text.starts(with: part), !isLast || text.count == part.count else {
+                    return difference(in: text, from: 0, part: 0)
                 }
                 position = part.count
-                if parts.count == 1, !isPrefix, text.count > position { return position }
-            } else if index == parts.count - 1, !isPrefix {
+            } else if isLast {
                 guard text.count - position >= part.count,
                     text.suffix(part.count).elementsEqual(part)
-                else { return position }
+                else { return difference(in: text, from: position, part: index) }
             } else {
-                guard let found = Self.find(part, in: text, from: position) else { return position }
+                guard let found = Self.find(part, in: text, from: position) else {
+                    return difference(in: text, from: position, part: index)
+                }
                 position = found + part.count
             }
         }
         return nil
+    }
+
+    /// The same where the part at `index` does not follow behind `start`.
+    private func difference(in text: [UInt8], from start: Int, part index: Int) -> Difference {
+        let end = index == 0 ? start : Self.maskEnd(in: text, at: start)
+        guard let end else {
+            return Difference(recorded: starts[index], text: start, isQuotable: false)
+        }
+        let common = zip(parts[index], text[end...]).prefix { $0 == $1 }.count
+        return Difference(
+            recorded: starts[index] + common,
+            text: end + common,
+            isQuotable: MaskedText(text).parts.count >= parts.count
+        )
+    }
+
+    /// The end of a mask at `start`, which may be in quotation marks; nil if there is none.
+    private static func maskEnd(in text: [UInt8], at start: Int) -> Int? {
+        let isQuoted = start < text.count && text[start] == quote
+        let mask = isQuoted ? start + 1 : start
+        guard mask < text.count, let length = markLength(in: text, at: mask) else { return nil }
+        let end = mask + length
+        return isQuoted && end < text.count && text[end] == quote ? end + 1 : end
     }
 
     /// The first place of `part` at or behind `start`, in linear time (Knuth, Morris and Pratt).

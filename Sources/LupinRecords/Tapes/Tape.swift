@@ -29,6 +29,24 @@ package struct TapeRequest: Sendable {
 
     /// The request as `METHOD URL`.
     package var text: String { "\(method) \(origin.scheme.name)://\(origin.authority)\(target)" }
+
+    /// The request as a tape has it, with masks in place of secrets.
+    package func masked(by redactor: Redactor) -> TapeRequest {
+        var masked = self
+        masked.target = redactor.cleaned(target)
+        for (index, field) in fields.enumerated() {
+            let value = field.value.utf8Span.span
+            let isHidden = redactor.hides(field: field.name.utf8Span.span, value, known: .other)
+            masked.fields[index].value =
+                isHidden
+                ? String(decoding: redactor.mark(for: value), as: UTF8.self)
+                : redactor.cleaned(field.value)
+        }
+        var mask = BodyMask(BodySecrets(redactor))
+        masked.body = []
+        mask.mask(body, isLast: true, into: &masked.body)
+        return masked
+    }
 }
 
 /// The recorded exchanges of a command, in their order.
@@ -80,6 +98,8 @@ package struct Tape: Sendable {
     }
 
     /// What a request that fits no entry is told: the nearest one, and what differs.
+    ///
+    /// The request is quoted, so what is secret in it must be masked.
     package func miss(of request: TapeRequest) -> TapeMiss {
         let asked = ComparedRequest(request, parts)
         var best: (entry: Entry, nearness: Int)?

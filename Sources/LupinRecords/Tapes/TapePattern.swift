@@ -171,7 +171,7 @@ struct TapePattern: Sendable {
         result += Self.nearness(fields, asked.fields, of: 20)
         if let difference = asked.body.map(body.difference) {
             let length = max(bodyText.count, asked.body?.count ?? 0, 1)
-            result += difference.map { min($0, length) * 40 / length } ?? 50
+            result += difference.map { min($0.text, length) * 40 / length } ?? 50
         }
         return result
     }
@@ -203,17 +203,15 @@ struct TapePattern: Sendable {
         }
         if method != asked.method { add("method", method, asked.method) }
         if origin != asked.origin { add("host", Self.text(origin), Self.text(asked.origin)) }
-        if !pathPattern.matches(asked.path) {
-            add("path", Self.shown(path), Self.shown(asked.path))
+        if let difference = pathPattern.difference(in: asked.path) {
+            add("path", Self.shown(path), Self.shown(asked.path, where: difference))
         }
         lines += Self.differences(parameters, asked.parameters, "query.")
         lines += Self.differences(fields, asked.fields, "header.")
-        if let now = asked.body, let place = body.difference(in: now) {
-            // The bytes behind a mask are not those at the same place.
-            let recorded = place < bodyText.count ? Self.excerpt(bodyText, place) : "its end"
-            let here = place < now.count ? Self.excerpt(now, place) : "its end"
-            add("body", recorded, here)
-            lines[lines.count - 1] += ", from byte \(place) on"
+        if let now = asked.body, let difference = body.difference(in: now) {
+            let here = difference.isQuotable ? Self.excerpt(now, difference.text) : Self.hidden
+            add("body", Self.excerpt(bodyText, difference.recorded), here)
+            lines[lines.count - 1] += ", from byte \(difference.text) on"
         }
         // Names are decoded, and may be any text: the author of the tape chose them.
         return lines.map(LogText.plain)
@@ -233,8 +231,8 @@ struct TapePattern: Sendable {
                 continue
             }
             let now = rest.remove(at: index)
-            if pair.value.matches(now.value) { continue }
-            let (old, new) = (shown(pair.shown), shown(now.value))
+            guard let difference = pair.value.difference(in: now.value) else { continue }
+            let (old, new) = (shown(pair.shown), shown(now.value, where: difference))
             lines.append("\(prefix)\(pair.name): \(old) on the tape, \(new) now")
         }
         lines += rest.map { "\(prefix)\($0.name): not on the tape, \(shown($0.value)) now" }
@@ -248,7 +246,15 @@ struct TapePattern: Sendable {
     }
 
     private static func excerpt(_ text: [UInt8], _ start: Int) -> String {
-        shown(Array(text[start..<min(text.count, start + 32)]))
+        if start >= text.count { return "its end" }
+        return shown(Array(text[start..<min(text.count, start + 32)]))
+    }
+
+    /// What stands for a text that may be a secret on the tape.
+    private static let hidden = "another"
+
+    private static func shown(_ text: [UInt8], where difference: MaskedText.Difference) -> String {
+        difference.isQuotable ? shown(text) : hidden
     }
 
     private static func shown(_ text: [UInt8]) -> String {

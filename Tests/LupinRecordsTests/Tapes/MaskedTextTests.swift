@@ -29,8 +29,26 @@ struct MaskedTextTests {
     @Test(arguments: cases)
     func `a mask stands for anything`(recorded: String, text: String, difference: Int?) {
         let masked = MaskedText(Array(recorded.utf8))
-        #expect(masked.difference(in: Array(text.utf8)) == difference)
+        #expect(masked.difference(in: Array(text.utf8))?.text == difference)
         #expect(masked.matches(Array(text.utf8)) == (difference == nil))
+    }
+
+    @Test(
+        arguments: [
+            ("t=REDACTED.0a1f&b=12", "t=REDACTED.ffff&b=13", 19, 19, true),
+            (#"{"t":"REDACTED.0a1f","u":1}"#, #"{"t":"REDACTED.ffff","u":2}"#, 25, 25, true),
+            (#"{"u":1,"t":"REDACTED.0a1f"}"#, #"{"u":2,"t":"live"}"#, 5, 5, false),
+            (#"{"t":"REDACTED.0a1f","u":1}"#, #"{"t":"live","u":2}"#, 20, 5, false),
+            ("t=REDACTED.0a1f&b=1", "t=live&b=REDACTED.ffff", 15, 2, false),
+        ] as [(String, String, Int, Int, Bool)]
+    )
+    func `what differs behind a mask is told by its own place, and secrets are not quoted`(
+        row: (recorded: String, text: String, place: Int, now: Int, isQuotable: Bool)
+    ) throws {
+        let masked = MaskedText(Array(row.recorded.utf8))
+        let difference = try #require(masked.difference(in: Array(row.text.utf8)))
+        #expect(difference.recorded == row.place && difference.text == row.now)
+        #expect(difference.isQuotable == row.isQuotable)
     }
 
     @Test(arguments: [("ab", "abc", true), ("", "x", true), ("ab", "a", false)])

@@ -2,6 +2,7 @@
 import LupinCore
 import LupinPolicy
 import LupinRecords
+import LupinTestKit
 import Testing
 
 struct TapeTests {
@@ -249,6 +250,39 @@ struct TapeTests {
         ])
         let asked = try request("POST", "http://a/key/x?token=other", body: "k=secret&z")
         #expect(tape.entry(for: asked, played: []) == 0)
+    }
+
+    /// Where a mask stands on the tape, with the difference elsewhere or in the same text.
+    private static let secretParts: [(url: String, body: String, now: String, nowBody: String)] = [
+        ("/x?token=REDACTED.12ab&b=1", "", "/x?token=SECRET&b=2", ""),
+        ("/k-REDACTED.12ab", "", "/l-SECRET", ""),
+        ("/x?id=a-REDACTED.12ab", "", "/x?id=b-SECRET", ""),
+        ("/x", "t=REDACTED.12ab&b=1", "/x", "t=SECRET&b=2"),
+        ("/x", "b=1&t=REDACTED.12ab", "/x", "b=2&t=SECRET"),
+    ]
+
+    @Test(arguments: secretParts.indices)
+    func `a miss quotes no secret for which the tape has a mask`(index: Int) throws {
+        let part = Self.secretParts[index]
+        let tape = try tape([entry("POST", "http://a\(part.url)", body: part.body)])
+        let asked = try request("POST", "http://a\(part.now)", body: part.nowBody)
+        let differences = tape.miss(of: asked).differences
+        #expect(differences.count == 1 && !"\(differences)".contains("SECRET"), "\(differences)")
+    }
+
+    @Test func `a miss shows what is masked as the tape does, and the difference behind it`() throws
+    {
+        let recorded = #"{"token":"REDACTED.12ab","x":"one"}"#
+        let tape = try tape([entry("POST", "http://a/x?token=REDACTED.12ab", body: recorded)])
+        let asked = try request(
+            "POST",
+            "http://a/x?token=SECRET",
+            body: #"{"token":"SECRET","x":"two"}"#,
+            fields: ["Authorization": "Bearer SECRET"]
+        )
+        let miss = tape.miss(of: asked.masked(by: makeRedactor()))
+        #expect(!miss.text.contains("SECRET"), "\(miss.text)")
+        #expect(miss.differences == [#"body: "one\"}" on the tape, "two\"}" now, from byte 30 on"#])
     }
 
     @Test func `a body that was not recorded to its end matches what begins like it`() throws {
