@@ -103,6 +103,9 @@ actor Worker {
     /// The counts of this worker's ended exchanges so far.
     func tally() -> Tally { resources?.tally ?? Tally() }
 
+    /// What the exchanges under way here wait for.
+    func liveFigures() -> LiveFigures { resources?.liveFigures() ?? LiveFigures() }
+
     /// How many exchanges are under way here.
     func liveCount() -> Int { resources?.live.count ?? 0 }
 

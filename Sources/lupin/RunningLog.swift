@@ -88,8 +88,11 @@ struct LiveLine {
         let id = String((json["id"]?.string ?? "").prefix(ExchangeID.shortDigits))
         names = [id, json["method"]?.string ?? "", json["url"]?.string ?? ""]
         elapsedMicroseconds = json["elapsed"]?.microseconds ?? 0
-        phase = (json["waits_for"]?.string ?? "").replacing("_", with: " ")
+        phase = Self.words(of: json["waits_for"]?.string ?? "")
     }
+
+    /// What an exchange waits for, as it reads behind "for the".
+    static func words(of phase: String) -> String { phase.replacing("_", with: " ") }
 
     /// `… 6f1c0e0b GET https://api.acme.dev/: waiting 12.0s for the response head`.
     var text: String {

@@ -1,5 +1,6 @@
 // `lupin status`: prints the status of a running lupin.
 import ArgumentParser
+import LupinCore
 import LupinRecords
 
 struct StatusCommand: ParsableCommand {
@@ -58,6 +59,8 @@ struct RunningStatus: Decodable {
     var rules: Rules
     var connections: Int
     var live: Int
+    /// How many of these wait for what; nil from an older lupin.
+    var waiting: [String: Int]?
     var bypasses: Int
     var exchanges: [String: Int]
     var attempts: Int
@@ -67,8 +70,8 @@ struct RunningStatus: Decodable {
     var replayDisk: Share?
 
     enum CodingKeys: String, CodingKey {
-        case version, pid, uptime, listeners, proxy, rules, connections, live, bypasses, exchanges
-        case attempts, dropped, reloads
+        case version, pid, uptime, listeners, proxy, rules, connections, live, waiting, bypasses
+        case exchanges, attempts, dropped, reloads
         case replayDisk = "replay_disk"
     }
 
@@ -86,7 +89,7 @@ struct RunningStatus: Decodable {
             "rules \(rules.version) \(file); reloads: \(reloads.loaded) taken, "
                 + "\(reloads.rejected) refused",
             "\(Self.count(connections, "client connection")), "
-                + "\(Self.count(live, "exchange")) under way",
+                + "\(Self.count(live, "exchange")) under way\(waits)",
             "\(Self.count(total, "exchange")) so far"
                 + (parts.isEmpty ? "" : ": \(parts.joined(separator: ", "))")
                 + "; \(Self.count(attempts, "attempt")) upstream",
@@ -108,6 +111,13 @@ struct RunningStatus: Decodable {
         }
         if dropped > 0 { lines.append("\(Self.count(dropped, "line")) of the log lost") }
         return lines.joined(separator: "\n")
+    }
+
+    /// `, waiting for the response head (2), the next attempt (1)`: the most first.
+    private var waits: String {
+        let sorted = (waiting ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let texts = sorted.map { "the \(LogText.plain(LiveLine.words(of: $0.key))) (\($0.value))" }
+        return texts.isEmpty ? "" : ", waiting for \(texts.joined(separator: ", "))"
     }
 
     private static func size(_ bytes: Int) -> String { SummaryText.size(UInt64(max(0, bytes))) }

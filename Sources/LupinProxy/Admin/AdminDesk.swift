@@ -213,13 +213,13 @@ struct AdminDesk {
 
     // MARK: Figures
 
-    /// The counts of all workers, and the number of exchanges under way.
-    func figures() async -> (tally: Tally, live: Int) {
+    /// The counts of all workers, and those of the exchanges under way.
+    func figures() async -> (tally: Tally, live: LiveFigures) {
         var tally = Tally()
-        var live = 0
+        var live = LiveFigures()
         for worker in workers {
             tally.add(await worker.tally())
-            live += await worker.liveCount()
+            live.add(await worker.liveFigures())
         }
         return (tally, live)
     }
@@ -243,13 +243,18 @@ struct AdminDesk {
             }
             line.closeObject()
             line.add("connections", UInt64(max(0, shared.connections.count)))
-            line.add("live", UInt64(live))
+            line.add("live", UInt64(live.count))
+            line.openObject("waiting")
+            for phase in LiveExchange.Phase.allCases {
+                if let count = live.waiting[phase] { line.add(phase.rawValue, UInt64(count)) }
+            }
+            line.closeObject()
             line.openObject("exchanges")
             for outcome in ExchangeRecord.Outcome.allCases {
                 line.add(outcome.rawValue, UInt64(tally.exchanges(outcome)))
             }
             line.closeObject()
-            line.add("attempts", UInt64(tally.attempts))
+            line.add("attempts", UInt64(tally.attempts + live.attempts))
             line.openObject("bytes")
             for (name, count) in tally.directions { line.add(name, count) }
             line.closeObject()

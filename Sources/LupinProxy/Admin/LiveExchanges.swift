@@ -43,7 +43,7 @@ struct LiveExchange: Sendable {
 
 extension LiveExchange {
     /// What an exchange waits for, as `waits_for` tells it; it reads well behind "for the".
-    enum Wait: String, Sendable {
+    enum Wait: String, Sendable, CaseIterable {
         case request
         /// The check of the client's password.
         case passwordCheck = "password_check"
@@ -108,7 +108,34 @@ extension LiveExchange {
     }
 }
 
+/// What the exchanges under way wait for, and how often they were sent.
+struct LiveFigures: Sendable {
+    private(set) var waiting: [LiveExchange.Phase: Int] = [:]
+    /// Attempts that have ended, and those that run.
+    private(set) var attempts = 0
+
+    /// How many are under way.
+    var count: Int { waiting.values.reduce(0, +) }
+
+    mutating func note(_ phase: LiveExchange.Phase, attempts: Int) {
+        waiting[phase, default: 0] += 1
+        self.attempts += attempts
+    }
+
+    mutating func add(_ other: LiveFigures) {
+        waiting.merge(other.waiting, uniquingKeysWith: +)
+        attempts += other.attempts
+    }
+}
+
 extension WorkerResources {
+    /// The figures of the exchanges under way.
+    func liveFigures() -> LiveFigures {
+        var figures = LiveFigures()
+        for exchange in live.all { figures.note(exchange.phase, attempts: exchange.attemptsBegun) }
+        return figures
+    }
+
     /// The descriptions of the exchanges under way.
     func liveExchanges() -> [LiveExchange] {
         let redactor = redactor
@@ -130,7 +157,7 @@ extension WorkerResources {
                 mode: record.mode,
                 client: client,
                 version: exchange.snapshot.version,
-                attempts: exchange.attempts.count,
+                attempts: exchange.attemptsBegun,
                 bytes: exchange.clientBytes
             )
         }
@@ -138,6 +165,12 @@ extension WorkerResources {
 }
 
 extension Exchange {
+    /// The attempts, with the one that runs, which is noted at its end or with its response.
+    fileprivate var attemptsBegun: Int {
+        let runs = upstream != nil && download == nil && record.tunnel == nil
+        return attempts.count + (runs ? 1 : 0)
+    }
+
     /// What the exchange waits for now.
     fileprivate var wait: LiveExchange.Wait {
         if record.tunnel != nil { return .tunnelEnd }

@@ -61,14 +61,14 @@ extension AdminDesk {
         }
     }
 
-    private func addStates(live: Int, to text: inout MetricsText) {
+    private func addStates(live: LiveFigures, to text: inout MetricsText) {
         text.single(
             "lupin_connections",
             .gauge,
             "Client connections that are open.",
             shared.connections.count
         )
-        text.single("lupin_exchanges_live", .gauge, "Exchanges under way.", live)
+        text.single("lupin_exchanges_live", .gauge, "Exchanges under way.", live.count)
         text.single(
             "lupin_replay_disk_bytes",
             .gauge,

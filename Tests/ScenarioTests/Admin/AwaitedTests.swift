@@ -18,7 +18,8 @@ struct AwaitedTests {
             let all = (0..<(live?.count("exchanges") ?? 0)).compactMap {
                 live?["exchanges.\($0).waits_for"]
             }
-            return all.contains(words)
+            let status = try? proxy.adminJSON("/v1/status")
+            return all.contains(words) && status?["waiting.\(words)"] != nil
         }
     }
 
