@@ -351,7 +351,11 @@ extension DecodingContext {
             note(unreadAt: node.place)
             return Self.placeholder("env", name)
         }
-        let value = surroundings.environment[name]
+        // As at the start of a file: what a shell read of one has it, too.
+        let value = surroundings.environment[name].map { value in
+            value.unicodeScalars.first == "\u{FEFF}"
+                ? String(value.unicodeScalars.dropFirst()) : value
+        }
         if let value, !value.isEmpty || fallback == nil { return value }
         if let fallback { return fallback }
         if surroundings.secrets != .required { return Self.placeholder("env", name) }

@@ -61,6 +61,13 @@ struct TokenDecoderTests {
         #expect(fallback.source == .bearer(SecretText("dev-token")))
     }
 
+    @Test(arguments: [("\u{FEFF}abcdef", "abcdef"), ("\u{FEFF}", "none-set"), ("a\u{FEFF}", nil)])
+    func `a byte order mark at the start of a variable is dropped`(value: String, text: String?) {
+        let body = "tokens: {t: {bearer: \"${env:TOK:-none-set}\"}}"
+        let result = decode(body, environment: ["TOK": value])
+        #expect(result.configuration?.secrets == [text ?? value])
+    }
+
     @Test func `basic and digest have a user and a password`() throws {
         let basic = try tokenDefinition(
             "n: {basic: {user: ci, password: \"${file:~/.secrets/nexus}\", preemptive: false}}"
