@@ -48,6 +48,17 @@ enum UserFolder {
         absolute(environment["TMPDIR"]) ?? "/tmp"
     }
 
+    /// Why there is no folder of a command's own below that for temporary files, and what helps.
+    static func problem(ofTemporary environment: [String: String], _ error: SystemError) -> String {
+        let place = temporary(environment)
+        let (reason, help) =
+            error == .unsafeDirectory
+            ? ("it is another user's, or others may change what is in it", "chmod +t \(place), or ")
+            : (error.message, "")
+        return "cannot make a temporary directory in \(place): \(reason); \(help)set TMPDIR to "
+            + "another folder"
+    }
+
     private static func path(
         _ environment: [String: String],
         _ name: String,

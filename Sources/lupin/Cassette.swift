@@ -32,7 +32,9 @@ final class Cassette: Sendable {
         do throws(SystemError) {
             folder = try RecordingFolder(in: UserFolder.temporary(LocatedRules.environment))
         } catch {
-            throw ExitCode.failure("cannot make a temporary directory: \(error.message)")
+            throw ExitCode.failure(
+                UserFolder.problem(ofTemporary: LocatedRules.environment, error)
+            )
         }
     }
 

@@ -134,11 +134,7 @@ struct ChildRun: Sendable {
         do throws(SystemError) {
             folder = try makeFolder()
         } catch {
-            let place = UserFolder.temporary(environment)
-            let reason =
-                error == .unsafeDirectory
-                ? "\(place) is another user's, or open for all to write" : error.message
-            return .failure("cannot make a temporary directory: \(reason)")
+            return .failure(UserFolder.problem(ofTemporary: environment, error))
         }
         // What a confined command writes that is dropped.
         let storage = "\(folder.path)/storage"

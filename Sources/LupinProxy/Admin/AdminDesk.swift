@@ -245,7 +245,7 @@ struct AdminDesk {
             line.add("connections", UInt64(max(0, shared.connections.count)))
             line.add("live", UInt64(live.count))
             line.openObject("waiting")
-            for phase in LiveExchange.Phase.allCases {
+            for phase in LiveExchange.Wait.allCases {
                 if let count = live.waiting[phase] { line.add(phase.rawValue, UInt64(count)) }
             }
             line.closeObject()

@@ -110,14 +110,14 @@ extension LiveExchange {
 
 /// What the exchanges under way wait for, and how often they were sent.
 struct LiveFigures: Sendable {
-    private(set) var waiting: [LiveExchange.Phase: Int] = [:]
+    private(set) var waiting: [LiveExchange.Wait: Int] = [:]
     /// Attempts that have ended, and those that run.
     private(set) var attempts = 0
 
     /// How many are under way.
     var count: Int { waiting.values.reduce(0, +) }
 
-    mutating func note(_ phase: LiveExchange.Phase, attempts: Int) {
+    mutating func note(_ phase: LiveExchange.Wait, attempts: Int) {
         waiting[phase, default: 0] += 1
         self.attempts += attempts
     }
@@ -132,7 +132,7 @@ extension WorkerResources {
     /// The figures of the exchanges under way.
     func liveFigures() -> LiveFigures {
         var figures = LiveFigures()
-        for exchange in live.all { figures.note(exchange.phase, attempts: exchange.attemptsBegun) }
+        for exchange in live.all { figures.note(exchange.wait, attempts: exchange.attemptsBegun) }
         return figures
     }
 
