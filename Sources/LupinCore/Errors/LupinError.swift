@@ -106,15 +106,27 @@ public struct LupinError: Error, Sendable, Equatable {
         guard !ownersDetail.isEmpty, kind == .tlsAlertReceived || kind == .tlsProtocolError else {
             return self
         }
-        var error = self
         let key = rule.map { "client_cert of the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
-        error.detail += " It is set by \(key)."
+        return adding("It is set by \(key).")
+    }
+
+    /// The same error with one more sentence in its detail, which ends a text of the system with a
+    /// full stop.
+    package func adding(_ sentence: String?) -> LupinError {
+        guard let sentence else { return self }
+        var error = self
+        error.detail = Self.joined(detail, sentence)
         return error
+    }
+
+    private static func joined(_ text: String, _ sentence: String) -> String {
+        guard let last = text.last else { return sentence }
+        return text + (".!?".contains(last) ? " " : ". ") + sentence
     }
 
     /// What the record says of it.
     package var recordedDetail: String {
-        ownersDetail.isEmpty ? detail : "\(detail) \(ownersDetail)"
+        ownersDetail.isEmpty ? detail : Self.joined(detail, ownersDetail)
     }
 
     /// The same error as one at `origin`, if it is upstream's and names no host.

@@ -117,8 +117,8 @@ struct LiveFigures: Sendable {
     /// How many are under way.
     var count: Int { waiting.values.reduce(0, +) }
 
-    mutating func note(_ phase: LiveExchange.Wait, attempts: Int) {
-        waiting[phase, default: 0] += 1
+    mutating func note(_ wait: LiveExchange.Wait, attempts: Int) {
+        waiting[wait, default: 0] += 1
         self.attempts += attempts
     }
 

@@ -298,15 +298,6 @@ extension LupinError {
         adding(isOffline ? "This machine has no default route." : nil)
     }
 
-    /// The same error with one more sentence in its detail.
-    fileprivate func adding(_ sentence: String?) -> LupinError {
-        guard let sentence else { return self }
-        var error = self
-        error.detail += error.detail.isEmpty ? "" : " "
-        error.detail += sentence
-        return error
-    }
-
     /// The error that a retrier chose for the exchange.
     fileprivate static func said(byRetrier error: any Error) -> LupinError {
         error as? LupinError

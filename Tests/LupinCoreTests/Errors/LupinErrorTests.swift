@@ -52,6 +52,19 @@ struct LupinErrorTests {
         #expect(tokens.allSatisfy { $0.utf8.allSatisfy { $0 == 0x5F || $0 &- 0x61 < 26 } })
     }
 
+    @Test(
+        arguments: [
+            ("", "Try again."), ("It broke off.", "It broke off. Try again."),
+            ("Connection reset by peer", "Connection reset by peer. Try again."),
+            ("Does it run?", "Does it run? Try again."),
+        ]
+    )
+    func `a sentence is added behind a full stop`(detail: String, both: String) {
+        let error = LupinError(.connectionTerminated, detail: detail)
+        #expect(error.adding("Try again.").detail == both)
+        #expect(error.adding(nil) == error)
+    }
+
     @Test(arguments: ErrorKind.allCases)
     func `every kind has a sentence`(kind: ErrorKind) {
         let sentence = LupinError(kind, host: "api.example.com").sentence
