@@ -7,6 +7,9 @@ package struct Limits: Sendable, Equatable {
     package var requestLineBytes = 32 << 10
     package var headerBytes = 64 << 10
     package var headerFields = 256
+    /// Field lines that a response may have in any case, unless `upstream.strict` is set: as many
+    /// as other programs read, at least.
+    package static let responseFields = 1000
     package var trailerBytes = 8 << 10
     package var bodyBytes: Int?
     package var streamBufferBytes = 256 << 10

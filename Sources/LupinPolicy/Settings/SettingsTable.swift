@@ -248,7 +248,13 @@ extension SettingsTable {
         ),
         .size("limits.request_line", \.limits.requestLineBytes, 1024...1 << 20, "beyond: 414"),
         .size("limits.header_bytes", \.limits.headerBytes, 1024...16 << 20, "beyond: 431"),
-        .number("limits.header_fields", \.limits.headerFields, 16...10000, "beyond: 431"),
+        .number(
+            "limits.header_fields",
+            \.limits.headerFields,
+            16...10000,
+            "beyond: 431; a response may have \(Limits.responseFields) in any case, "
+                + "unless upstream.strict is true"
+        ),
         .size(
             "limits.trailer_bytes",
             \.limits.trailerBytes,

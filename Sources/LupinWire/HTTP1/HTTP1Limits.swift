@@ -16,9 +16,7 @@ package struct HTTP1Limits: Sendable, Equatable {
     package var isStrict: Bool
 
     /// Field lines of a response; more is a 502.
-    var responseFields: Int { isStrict ? headerFields : max(headerFields, Self.flawedFields) }
-    /// As many as other programs read, at least.
-    private static let flawedFields = 1000
+    var responseFields: Int { isStrict ? headerFields : max(headerFields, Limits.responseFields) }
 
     /// Takes the limits of the settings.
     package init(_ limits: Limits = Limits(), isStrict: Bool = false) {

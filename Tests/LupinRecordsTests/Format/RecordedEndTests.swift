@@ -81,13 +81,13 @@ struct RecordedEndTests {
         ),
         (
             .httpResponseHeaderSectionSize,
-            "The response of h has a larger header, or more fields, than `limits.header_bytes` and "
-                + "`limits.header_fields` allow."
+            "The response of h has a larger header than `limits.header_bytes` allows, or more "
+                + "fields than 1000 and than `limits.header_fields` allows."
         ),
         (
             .httpResponseHeaderSize,
-            "The response of h has a larger header, or more fields, than `limits.header_bytes` and "
-                + "`limits.header_fields` allow."
+            "The response of h has a larger header than `limits.header_bytes` allows, or more "
+                + "fields than 1000 and than `limits.header_fields` allows."
         ),
         (.httpResponseBodySize, "The response of h is larger than `limits.body` allows."),
         (
