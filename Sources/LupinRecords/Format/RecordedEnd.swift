@@ -54,21 +54,29 @@ package struct RecordedEnd: Sendable {
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
         switch error {
         case .proxyInternalError where failedToken != nil: break
+        // The parent's settings say who asks there, not those of lupin's own listener.
+        case .httpRequestDenied where parent != nil, .proxyConfigurationError where parent != nil:
+            break
+        // The reason names the one that is to be set.
+        case .proxyConfigurationError where !namedSettings.isEmpty: break
         // Before it shows a certificate, a server doesn't ask for ours.
         case .tlsAlertReceived where record[field: .trustLeaf] == nil:
             keys += ErrorKind.tlsProtocolError.decidingKeys(status: 502)
         default: keys += error.decidingKeys(status: status ?? error.defaultStatus)
         }
         if let failedToken { keys.append("tokens.\(failedToken)") }
-        if let detail = record[field: .errorDetail]?.string {
-            keys += SettingsTable.named(in: detail)
-        }
+        keys += namedSettings
         if parent != nil { keys += ["proxy", "upstream.proxy"] }
         if error.defaultSide != .downstream {
             if isSentElsewhere { keys.append(Self.targetKey) }
             if record[field: .redirects]?.list?.isEmpty == false { keys.append("redirect") }
         }
         return keys
+    }
+
+    /// The settings that the reason names.
+    private var namedSettings: [String] {
+        record[field: .errorDetail]?.string.map(SettingsTable.named) ?? []
     }
 
     /// The `request` of a rule that sends requests elsewhere.

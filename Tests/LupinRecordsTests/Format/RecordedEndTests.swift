@@ -411,6 +411,26 @@ struct RecordedEndTests {
         #expect(keys.contains("request") == (action == "used"))
     }
 
+    @Test(arguments: [ErrorKind.httpRequestDenied, .proxyConfigurationError])
+    func `what a parent proxy refuses leads to the parent's settings alone`(kind: ErrorKind) throws
+    {
+        var error = LupinError(kind, side: .upstream, status: 407)
+        error = error.blaming("p.test:3128", status: 407)
+        #expect(error.parent != nil)
+        let keys = try keys(kind) { record in
+            record.error = error
+            record.response?.status = 407
+        }
+        #expect(keys == ["proxy", "upstream.proxy"])
+    }
+
+    @Test func `a variable that names no proxy leads to the setting instead of it`() throws {
+        let detail =
+            "all_proxy names no proxy that lupin can use (a SOCKS parent proxy); write "
+            + "the URL of an HTTP proxy, or direct, into `upstream.proxy`."
+        #expect(try keys(.proxyConfigurationError, detail) == ["upstream.proxy"])
+    }
+
     @Test func `a setting that the reason names decides`() throws {
         let denied = "access.connect_ports does not list port 22."
         #expect(try keys(.httpRequestDenied, denied).contains("access.connect_ports"))
