@@ -24,8 +24,8 @@ package enum SecretNames {
         "*sessionid", "*session-key", "*session_key", "*sessionkey", "*sessid", "sid", "*-sid",
         "csrf", "*-csrf", "*_csrf", "xsrf", "*-xsrf", "*_xsrf",
         // Passwords and keys.
-        "pass", "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*-pwd", "*_pwd",
-        "*-pat", "*secret*", "psk", "apikey", "api-key", "x-api-key", "*-key", "*apikey",
+        "pass", "*password*", "*passwd*", "*passphrase*", "passcode", "pw", "pwd", "*-pwd",
+        "*_pwd", "*-pat", "*secret*", "psk", "apikey", "api-key", "x-api-key", "*-key", "*apikey",
         "*api_key", "*private_key", "*privatekey", "*access_key", "*accesskey", "*access_key_id",
         "*accesskeyid", "account_key", "accountkey", "*auth_key", "*authkey", "*master_key",
         "*masterkey", "*application_key", "connection_string", "connectionstring",
