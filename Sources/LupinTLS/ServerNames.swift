@@ -36,8 +36,13 @@ struct ServerNames {
         let texts = names.compactMap(Self.text)
         let shown = texts.prefix(3).joined(separator: ", ")
         let rest = texts.count > 3 ? " and \(texts.count - 3) others" : ""
-        let others = texts.isEmpty ? "names no host" : "is for \(shown)\(rest)"
-        return TrustProblem(.host, "The server's certificate \(others), not for \(host.text).")
+        if texts.isEmpty {
+            let flaw = names.isEmpty ? "has no subjectAltName" : "names no host in subjectAltName"
+            let sentence = "The server's certificate \(flaw), so it is not for \(host.text)."
+            return TrustProblem(.host, "\(sentence) `host: false` in a `trust` rule accepts it.")
+        }
+        let sentence = "The server's certificate is for \(shown)\(rest), not for \(host.text)."
+        return TrustProblem(.host, sentence)
     }
 
     /// Compares bytes: as Unicode, characters outside ASCII could have an ASCII lower case.

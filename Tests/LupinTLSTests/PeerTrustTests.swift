@@ -98,6 +98,13 @@ struct PeerTrustTests {
             problem.sentence
                 == "The server's certificate is for a.example, not for www.example.com."
         )
+        let bare = try root.leaf("www.example.com") { $0.alternativeNames = [] }
+        let lack = try #require(try TrustSample(bare, root).trust().nameProblem())
+        #expect(
+            lack.sentence
+                == "The server's certificate has no subjectAltName, so it is not for"
+                + " www.example.com. `host: false` in a `trust` rule accepts it."
+        )
     }
 
     @Test func `facts are those of the certificate`() throws {
