@@ -196,7 +196,10 @@ enum CertificateForm {
         mustNameHost: Bool
     ) -> String? {
         let names = contents.value(CertificateContents.Identifier.alternativeNames)
-        if names == nil, mustNameHost { return "names no host: it has no subjectAltName" }
+        if names == nil, mustNameHost {
+            return "has no subjectAltName, so it is for no host; `trust: {system: {host: false}}` "
+                + "accepts it"
+        }
         if let names, names.isCritical, contents.hasSubject {
             return "has a critical subjectAltName beside a subject"
         }

@@ -39,11 +39,15 @@ struct ServerNames {
         if texts.isEmpty {
             let flaw = names.isEmpty ? "has no subjectAltName" : "names no host in subjectAltName"
             let sentence = "The server's certificate \(flaw), so it is not for \(host.text)."
-            return TrustProblem(.host, "\(sentence) `host: false` in a `trust` rule accepts it.")
+            return TrustProblem(.host, "\(sentence) \(Self.remedy)")
         }
         let sentence = "The server's certificate is for \(shown)\(rest), not for \(host.text)."
         return TrustProblem(.host, sentence)
     }
+
+    private static let remedy =
+        "Where its name does not matter, `host: false` accepts it, as in "
+        + "`trust: {system: {host: false}}`."
 
     /// Compares bytes: as Unicode, characters outside ASCII could have an ASCII lower case.
     private static func matches(_ pattern: String, _ host: String) -> Bool {

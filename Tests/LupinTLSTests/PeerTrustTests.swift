@@ -103,7 +103,8 @@ struct PeerTrustTests {
         #expect(
             lack.sentence
                 == "The server's certificate has no subjectAltName, so it is not for"
-                + " www.example.com. `host: false` in a `trust` rule accepts it."
+                + " www.example.com. Where its name does not matter, `host: false` accepts it, as"
+                + " in `trust: {system: {host: false}}`."
         )
     }
 

@@ -44,9 +44,11 @@ struct SecretNamesTests {
 
     private static let hidden = [
         "Authorization", "X-Forwarded-Authorization", "Set-Cookie2", "Cookie2", "DPoP",
-        "X-Signature", "X-Otp", "X-Auth-Key", "X-Hub-Signature-256", "X-Session-Id", "X-Goog-Iap-Jwt-Assertion", "apikey", "api_key",
+        "X-Signature", "X-Otp", "X-Auth-Key", "X-Hub-Signature-256", "X-Session-Id",
+        "X-Goog-Iap-Jwt-Assertion", "apikey", "api_key",
         "X-Api-Key", "pw", "pwd", "passwd", "user_password", "auth", "session", "sessionId",
-        "PHPSESSID", "jwt", "assertion", "client_assertion", "SAMLResponse", "ticket", "sas", "sig", "token",
+        "PHPSESSID", "jwt", "assertion", "client_assertion", "SAMLResponse", "ticket", "sas", "sig",
+        "token",
         "accessToken", "refresh_token", "X-Auth-Token", "client_secret", "privateKey",
         "AWSAccessKeyId", "code_verifier", "otp", "passphrase", "pin", "card-pin", "auth-code",
         "id_token_hint", "pass", "_csrf", "session_key", "sessionKey", "auth_key", "authkey",
