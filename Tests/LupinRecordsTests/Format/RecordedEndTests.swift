@@ -417,11 +417,11 @@ struct RecordedEndTests {
         var error = LupinError(kind, side: .upstream, status: 407)
         error = error.blaming("p.test:3128", status: 407)
         #expect(error.parent != nil)
-        let keys = try keys(kind) { record in
+        let named = try keys(kind) { record in
             record.error = error
             record.response?.status = 407
         }
-        #expect(keys == ["proxy", "upstream.proxy"])
+        #expect(named == ["proxy", "upstream.proxy"])
     }
 
     @Test func `a variable that names no proxy leads to the setting instead of it`() throws {
