@@ -1,4 +1,5 @@
 // Connections of a confined command that were redirected to lupin.
+import LupinCore
 package import LupinIO
 import Synchronization
 
