@@ -19,9 +19,9 @@ struct LoopbackNameTests {
         }
     }
 
-    @Test func `nor by a parent proxy`() async throws {
+    @Test func `nor by a parent proxy, unless the file asks for it`() async throws {
         let parent = try PlayedOrigin()
-        let rules = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}"
+        let rules = "upstream: {proxy: \"http://\(parent.authority)\"}"
         try await ProxyFixture.run(rules) { proxy in
             let origin = try proxy.origin { connection in
                 try connection.request()

@@ -93,7 +93,7 @@ package struct ArchivedExchange: Sendable, Equatable {
         let told = type == nil ? Self.mediaType(content["mimeType"]) : nil
         type = type ?? told
         responseBody = Self.content(content, encoding: "encoding", type: type)
-        if responseBody.content.isEmpty, hadContent(response["bodySize"]) {
+        if responseBody.content.isEmpty, outcome != .truncated, hadContent(response["bodySize"]) {
             responseBody.isPartial = true
             responseBody.isMissing = true
         }
