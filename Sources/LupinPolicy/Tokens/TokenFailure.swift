@@ -41,6 +41,8 @@ package struct TokenFailure: Error, Sendable, Equatable {
 
     /// What the token server was asked for; nil for other sources.
     package var grant: OAuth2Source.Grant?
+    /// How often the token server was asked.
+    package var tries = 1
     /// The seconds until the source is asked again; nil where it was asked just now.
     package private(set) var heldSeconds: UInt64?
 
@@ -120,7 +122,8 @@ extension TokenFailure {
     /// What failed and what to try, for users; `token` is the name in the rules file.
     package func sentence(token: String) -> String {
         let held = heldSeconds.map { " lupin asks for it again in \($0) s." } ?? ""
-        return ownSentence(token) + held
+        let tried = tries > 1 ? " lupin has asked \(tries) times." : ""
+        return ownSentence(token) + tried + held
     }
 
     private func ownSentence(_ token: String) -> String {

@@ -101,6 +101,21 @@ final class OAuth2Grant {
         _ refreshToken: String?,
         rotate: (String) -> Void = { _ in }
     ) async throws(TokenFailure) -> Credential {
+        var tries = 0
+        do throws(TokenFailure) {
+            return try await fetch(refreshToken, counting: &tries, rotate: rotate)
+        } catch {
+            var failure = error
+            failure.tries = tries
+            throw failure
+        }
+    }
+
+    private func fetch(
+        _ refreshToken: String?,
+        counting tries: inout Int,
+        rotate: (String) -> Void
+    ) async throws(TokenFailure) -> Credential {
         let isPlain = definition.field == TokenField(for: definition.source)
         let exchange = OAuth2Exchange(source, takesAnyType: !isPlain)
         let request = try exchange.request(
@@ -123,7 +138,7 @@ final class OAuth2Grant {
         }
         let answer: FetchAnswer
         do throws(LupinError) {
-            answer = try await persistent(fetch)
+            answer = try await persistent(fetch, counting: &tries)
         } catch {
             let host = source.url.origin.hostAndPort
             var reason = error.detail.isEmpty ? error.kind.token : error.detail
@@ -166,9 +181,13 @@ final class OAuth2Grant {
     }
 
     /// Runs a fetch, and repeats it where the server was not reached, or says that it is busy.
-    private func persistent(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
-        var retries = 0
+    private func persistent(
+        _ fetch: Fetch,
+        counting tries: inout Int
+    ) async throws(LupinError) -> FetchAnswer {
         while true {
+            let retries = tries
+            tries += 1
             let outcome: Result<FetchAnswer, LupinError>
             do throws(LupinError) {
                 outcome = .success(try await traced(fetch))
@@ -180,7 +199,6 @@ final class OAuth2Grant {
             }
             let next = slot.loop.deadline(in: delay)
             guard next < fetch.deadline else { return try outcome.get() }
-            retries += 1
             while slot.loop.now < next {
                 if await slot.park(for: .cut, until: next).meets(.cut) { return try outcome.get() }
             }

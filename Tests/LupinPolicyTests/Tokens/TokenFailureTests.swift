@@ -34,6 +34,13 @@ struct TokenFailureTests {
         #expect(TokenFailure(kind).isPermanent == isPermanent)
     }
 
+    @Test func `a sentence says how often the token server was asked`() {
+        var failure = TokenFailure(.unreachable(host: "login.example", reason: "refused"))
+        #expect(!failure.sentence(token: "t").contains("times"))
+        failure.tries = 3
+        #expect(failure.sentence(token: "t").hasSuffix("try again. lupin has asked 3 times."))
+    }
+
     @Test func `a sentence names the token, the host, the status and the code`() {
         let failure = TokenFailure(.refused(host: "id.dev", status: 400, error: "invalid_grant"))
         #expect(
