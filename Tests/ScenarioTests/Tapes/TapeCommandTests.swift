@@ -77,14 +77,16 @@ struct TapeCommandTests {
             _ option: String,
             _ script: String,
             _ more: String...,
-            tape other: String? = nil
+            tape other: String? = nil,
+            temporary: String? = nil
         ) throws -> Lupin.Result {
             try Lupin.run(
                 ["exec", "--all", option, other ?? tape, "--rules", "\(folder.path)/lupin.yaml"]
                     + more
                     + ["--", "sh", "-c", script],
                 environment: [
-                    "PATH": "/usr/bin:/bin", "HOME": folder.path, "TMPDIR": folder.path,
+                    "PATH": "/usr/bin:/bin", "HOME": folder.path,
+                    "TMPDIR": temporary ?? folder.path,
                     "XDG_CONFIG_HOME": "\(folder.path)/config",
                 ]
             )
@@ -126,6 +128,25 @@ struct TapeCommandTests {
         #expect(recorded.output.contains("one two 200 7 chunks\n"))
         #expect(recorded.output.contains(" 204 0 \n304 \"a\"\n"))
         #expect(recorded.output.contains("Content-Length: 77"))
+    }
+
+    @Test(arguments: [("none", ": No such file or directory; set TMPDIR"), ("open", "; chmod +t ")])
+    func `a folder that is not fit for temporary files is named, with a way out`(
+        name: String,
+        words: String
+    ) throws {
+        let studio = try Studio()
+        let open = "\(studio.folder.path)/open"
+        try FileManager.default.createDirectory(
+            atPath: open,
+            withIntermediateDirectories: false
+        )
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: open)
+        let place = "\(studio.folder.path)/\(name)"
+        let result = try studio.exec("--record", "true", temporary: place)
+        #expect(result.code != 0)
+        #expect(result.errors.contains("temporary directory in \(place): "), "\(result.errors)")
+        #expect(result.errors.contains(words), "\(result.errors)")
     }
 
     @Test func `what is no whole answer of a server is told, and played as it was`() throws {
