@@ -7,11 +7,12 @@ package final class EventLoop {
     package let executor: LoopExecutor
     /// Microseconds of the loop's clock, taken once per batch of events.
     package var now: UInt64 { time }
+    /// Counts the batches of events.
+    package var turn: UInt64 { turns }
     package let clock: LoopClock
 
     private var time: UInt64
-    /// Counts the batches of events.
-    package private(set) var turn: UInt64 = 0
+    private var turns: UInt64 = 0
     let poller: Poller
     private let wheel: TimerWheel
     private var entries: [Entry] = []
@@ -70,7 +71,7 @@ package final class EventLoop {
             if hasDeparting { runDeparting() }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
-            turn &+= 1
+            turns &+= 1
             dispatch(count, areOutgoing: true)
             dispatch(count, areOutgoing: false)
             if hasSteps { runSteps() }

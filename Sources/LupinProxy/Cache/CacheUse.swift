@@ -61,20 +61,23 @@ final class CacheUse {
 
     /// Looks up the responses stored by now; `others` are responses that had no room in memory.
     func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
+        // Found aside: a change in place, and every look at them is checked for exclusive access.
+        var found: [CachedResponse]
         if planned.policy.obeysNoVarySearch {
             keys = store.keys(of: key)
-            candidates = store.responses(keys)
+            found = store.responses(keys)
         } else {
-            candidates = store.responses(key)
+            found = store.responses(key)
         }
         if !others.isEmpty {
-            candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
+            found += others.filter { other in !found.contains { $0.id == other.id } }
         }
-        if !candidates.allSatisfy({ $0.isSeen(by: planned) }) {
-            candidates = candidates.map { $0.seen(by: planned) }
+        if !found.allSatisfy({ $0.isSeen(by: planned) }) {
+            found = found.map { $0.seen(by: planned) }
         }
-        if candidates.count == 1 {
-            selected = base.selects(candidates[0]) ? 0 : nil
+        candidates = found
+        if found.count == 1 {
+            selected = base.selects(found[0]) ? 0 : nil
         } else {
             selected = StoredResponse.selected(from: facts, for: base.head.fields)
         }

@@ -130,7 +130,7 @@ final class DownstreamHTTP1: Downstream {
 
     /// The next request, if its head is complete.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
-        if let head = unspoken?.takeHead() {
+        if let head = takeUnspoken() {
             do throws(MessageProblem) {
                 _ = try parser.feed(head.span)
             } catch {
@@ -154,6 +154,14 @@ final class DownstreamHTTP1: Downstream {
                 return nil
             }
         }
+    }
+
+    /// The head that nobody sent; taken aside, or every look at `unspoken` would be checked for
+    /// exclusive access.
+    private func takeUnspoken() -> [UInt8]? {
+        guard var connect = unspoken else { return nil }
+        defer { unspoken = connect }
+        return connect.takeHead()
     }
 
     /// Releases the parser's buffers, since the next request may be far away.

@@ -214,12 +214,12 @@ final class Attempt {
         if let error { facts.error = error }
         facts.decision = decision
         facts.reason = reason
-        if facts.cause != .first { facts.start = Int64(clamping: waitBegun &- exchangeBegun) }
         observeUpstream()
         noteSpan()
         // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
         swap(&closed, &facts)
+        if closed.cause != .first { closed.start = Int64(clamping: waitBegun &- exchangeBegun) }
         exchange.append(consume closed)
         exchange.noteAttemptEnd()
     }
@@ -234,15 +234,22 @@ final class Attempt {
     func noteWait(_ microseconds: UInt64) {
         guard microseconds > 0 else { return }
         waitBegun = exchange.now &- microseconds
-        var timing = facts.timing
-        timing.blocked = Int64(clamping: microseconds)
-        facts.timing = timing
+        changeTiming { $0.blocked = Int64(clamping: microseconds) }
     }
 
     /// Notes how long it waited for a response that did not come, or not first.
     func noteWaitInVain() {
         guard sentAt > 0 else { return }
-        facts.timing.wait = Int64(clamping: exchange.now &- max(sentAt, lastUpload))
+        changeTiming { $0.wait = Int64(clamping: exchange.now &- max(sentAt, lastUpload)) }
+    }
+
+    /// Changes the times, aside: one change in place, and the run time checks every use of the
+    /// facts for exclusive access.
+    @inline(__always)
+    private func changeTiming(_ change: (inout Timing) -> Void) {
+        var timing = facts.timing
+        change(&timing)
+        facts.timing = timing
     }
 
     /// Notes how the connection was made.
@@ -405,12 +412,11 @@ final class Attempt {
         }
         // The body may break off while it is inspected.
         hasSentBytes = true
-        let now = exchange.now
-        // Changed aside: a change in place is checked for exclusive access.
-        var timing = facts.timing
-        timing.wait = Int64(now &- max(sentAt, lastUpload))
-        timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
-        facts.timing = timing
+        let (now, end) = (exchange.now, max(sentAt, lastUpload))
+        changeTiming { timing in
+            timing.wait = Int64(now &- end)
+            timing.send = Int64(end &- sentAt)
+        }
         observe(upstream)
         exchange.note(.response(response.head.status))
         return response
