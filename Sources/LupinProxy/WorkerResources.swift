@@ -210,13 +210,16 @@ final class WorkerResources: UpstreamWorker {
 
     /// Redacts secrets in all output of this worker, including secrets that came up at run time.
     var redactor: Redactor {
-        let generation = shared.secrets.current
-        if generation != knownSecrets {
-            knownSecrets = generation
-            sink.adopt(redactor: shared.secrets.redactor(of: snapshot))
-            shared.informCapture()
-        }
+        adoptSecrets()
         return sink.redactor
+    }
+
+    private func adoptSecrets() {
+        let generation = shared.secrets.current
+        guard generation != knownSecrets else { return }
+        knownSecrets = generation
+        sink.adopt(redactor: shared.secrets.redactor(of: snapshot))
+        shared.informCapture()
     }
 
     /// Writes the log line of an exchange that has ended, and counts it.
@@ -231,7 +234,7 @@ final class WorkerResources: UpstreamWorker {
         firstByte: Int64?,
         returnsLine: Bool
     ) -> [UInt8] {
-        _ = redactor
+        adoptSecrets()
         tally.note(record, rule: rule, firstByte: firstByte)
         switch record.outcome {
         case .denied: noteRefusal(record)

@@ -5,7 +5,7 @@
 /// Recording is cheap: heads are kept by value (two retains unless they are changed later) and
 /// become text only when a line is written. Rare data is kept in a box of its own, so that other
 /// records are cheap to move and to destroy.
-package struct ExchangeRecord: Sendable {
+@usableFromInline package struct ExchangeRecord: Sendable {
     /// How the exchange ended; the raw value is the record's word.
     package enum Outcome: String, Sendable, CaseIterable {
         /// A complete response was delivered, whatever its status.
@@ -55,7 +55,7 @@ package struct ExchangeRecord: Sendable {
     /// The cache's part in it, as in `Cache-Status` (RFC 9211); nil when it had none.
     package var cache: String?
     /// Rare data; nil when the exchange has none.
-    private var rare: Box?
+    @usableFromInline var rare: Box?
 
     /// The field names and values that the line contains.
     package var headers = LogSettings.Headers.names
@@ -69,11 +69,11 @@ package struct ExchangeRecord: Sendable {
 
     // MARK: Rare data
 
-    private indirect enum Box: Sendable {
+    @usableFromInline indirect enum Box: Sendable {
         case holding(Rare)
     }
 
-    private struct Rare: Sendable {
+    @usableFromInline struct Rare: Sendable {
         var error: LupinError?
         var tunnel: TunnelRecord?
         var authentication: AuthenticationRecord?
@@ -86,8 +86,8 @@ package struct ExchangeRecord: Sendable {
         var loginStep: String?
     }
 
-    /// Whether the record may have rare data.
-    package var hasRare: Bool { rare != nil }
+    /// Whether the record may have rare data; what it has costs a call and a copy of the record.
+    @inlinable package var hasRare: Bool { rare != nil }
 
     private var held: Rare? {
         if case .holding(let rare)? = rare { rare } else { nil }

@@ -44,6 +44,8 @@ extension Exchange {
 
     /// Notes what is wrong with a response that goes to the client nevertheless.
     func noteFlaws(of response: ParsedResponse) {
+        // Flaws of an earlier attempt's response are none of this one.
+        guard !response.flaws.isEmpty || !attempts.isEmpty else { return }
         record.flaws = response.flaws
         // HTTP/2 can't carry this name (RFC 9113 §8.2.1).
         guard response.flaws.contains(.name), request.version == .http2 else { return }

@@ -24,13 +24,8 @@ extension Exchange: TurnWork {
             noteEnd(of: lastUpstream)
             release(lastUpstream)
             self.lastUpstream = lastUpstream
-            // The parent proxy refused; its connection was released as after any whole response.
-            if record.outcome == .ok, record.error?.parent?.status != nil {
-                record.outcome = .error
-            }
         }
-        complete(&record, downstream)
-        switch record.outcome {
+        switch complete(&record, downstream) {
         case .aborted: return .gone
         case .truncated: return .close
         case .ok, .error, .denied:
@@ -43,22 +38,9 @@ extension Exchange: TurnWork {
     /// Hands the record to the log and the other receivers.
     private func writeRecord() {
         // Moved out: it is handed over without copying its parts.
-        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
+        var finished = ExchangeRecord(id: ExchangeID(high: 0, low: 0), startMicroseconds: 0)
         swap(&finished, &record)
-        noteEnd(of: finished)
-        let line = resources.record(
-            finished,
-            rule: snapshot.labels.number(of: plan),
-            firstByte: firstByte,
-            returnsLine: capture != nil
-        )
-        if let telemetry = snapshot.telemetry {
-            resources.export(finished, at: trace?.place, by: telemetry)
-        }
-        if let capture {
-            let request = sent?.head ?? finished.request
-            capture.end(finished, line, sent: finished.attempts.isEmpty ? nil : request)
-        }
+        report(finished)
         let isDue = finished.isDue
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
@@ -76,6 +58,27 @@ extension Exchange: TurnWork {
             var taken = FieldSection()
             swap(&taken, &fields.response)
             upstream.recycle(consume taken)
+        }
+    }
+
+    /// Lends the record to the receivers that only read it.
+    ///
+    /// Apart, since a variable is copied whenever it is lent, and a parameter is not.
+    @inline(never)
+    private func report(_ finished: ExchangeRecord) {
+        noteEnd(of: finished)
+        let line = resources.record(
+            finished,
+            rule: snapshot.labels.number(of: plan),
+            firstByte: firstByte,
+            returnsLine: capture != nil
+        )
+        if let telemetry = snapshot.telemetry {
+            resources.export(finished, at: trace?.place, by: telemetry)
+        }
+        if let capture {
+            let request = sent?.head ?? finished.request
+            capture.end(finished, line, sent: finished.attempts.isEmpty ? nil : request)
         }
     }
 
@@ -112,7 +115,20 @@ extension Exchange: TurnWork {
     }
 
     /// Adds the members of the record that are known only at the end.
-    private func complete(_ record: inout ExchangeRecord, _ downstream: any Downstream) {
+    ///
+    /// - Returns: How the exchange ended, since each look at the record is checked for exclusive
+    ///   access.
+    private func complete(
+        _ record: inout ExchangeRecord,
+        _ downstream: any Downstream
+    ) -> ExchangeRecord.Outcome {
+        // Bytes of a tunnel are no message body.
+        let isTunnel = record.hasRare && record.tunnel != nil
+        // The parent proxy refused; its connection was released as after any whole response.
+        let isRefused =
+            lastUpstream != nil && record.outcome == .ok && record.hasRare
+            && record.error?.parent?.status != nil
+        if isRefused { record.outcome = .error }
         if hasRequest {
             record.version = request.version
             if let clientRequest {
@@ -141,8 +157,6 @@ extension Exchange: TurnWork {
         record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
-        // Bytes of a tunnel are no message body.
-        let isTunnel = record.tunnel != nil
         if hasRequest, framing.isEmpty {
             record.requestBodyBytes = 0
         } else if !isTunnel, let bytes = takenBytes {
@@ -152,5 +166,6 @@ extension Exchange: TurnWork {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
         }
         record.timing.total = Int64(now &- begun)
+        return record.outcome
     }
 }
