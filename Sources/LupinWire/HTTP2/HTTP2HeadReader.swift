@@ -342,11 +342,13 @@ extension Span where Element == UInt8 {
     fileprivate func targetPath(of method: Method) -> TargetPath? {
         guard count > 0 else { return nil }
         if self[0] == 0x2A { return count == 1 && method == .options ? .asterisk : nil }
-        guard self[0] == 0x2F else { return nil }
+        guard self[0] == 0x2F, place(of: 0x23) == count else { return nil }
         var form = TargetPath.plain
-        for i in indices where self[i] <= 0x20 || self[i] >= 0x7F || self[i] == 0x23 {
+        var i = endOfVisible(from: 0, to: count)
+        while i < count {
             guard self[i] >= 0x80 else { return nil }
             form = .beyondASCII
+            i = endOfVisible(from: i &+ 1, to: count)
         }
         return form
     }

@@ -47,19 +47,19 @@ final class RepeatedFields {
 }
 
 extension Span<UInt8> {
-    /// Mixes the bytes into `hash`, eight at a time.
+    /// Mixes the bytes into `hash`, eight at a time; the last eight may overlap those before.
     fileprivate func mix(into hash: inout UInt64) {
+        guard count >= 8 else {
+            var word: UInt64 = 0
+            for i in indices { word = word << 8 | UInt64(uncheckedByte(at: i)) }
+            return hash.mix(word)
+        }
         var i = 0
-        while i &+ 8 <= count {
+        while i < count &- 8 {
             hash.mix(uncheckedWord(at: i))
             i &+= 8
         }
-        var rest: UInt64 = 0
-        while i < count {
-            rest = rest << 8 | UInt64(uncheckedByte(at: i))
-            i &+= 1
-        }
-        hash.mix(rest)
+        hash.mix(uncheckedWord(at: count &- 8))
     }
 }
 

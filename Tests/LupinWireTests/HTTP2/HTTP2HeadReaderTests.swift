@@ -59,6 +59,13 @@ struct HTTP2HeadReaderTests {
         #expect(request([], path: "/23456789xy", limits) == "refused 1 startLineTooLong")
     }
 
+    @Test(arguments: 0..<20)
+    func `a number sign in a path is malformed wherever it stands`(_ count: Int) {
+        let start = "/" + String(repeating: "a", count: count)
+        #expect(request([], path: start + "?b").hasPrefix("request 1"))
+        #expect(!request([], path: start + "#b").hasPrefix("request 1"))
+    }
+
     @Test func `a response's limits blame the response`() {
         var limits = HTTP1Limits()
         limits.headerFields = 1
