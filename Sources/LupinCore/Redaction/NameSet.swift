@@ -6,7 +6,10 @@ package struct NameSet: Sendable {
     private var byLength: [[[UInt8]]] = []
     /// Of each length, a bit for every byte below 128 with which a name ends.
     private var ends: [(low: UInt64, high: UInt64)] = []
-    private var globs: [Glob] = []
+    /// By the lowest five bits of the byte with which a name must end, which has no case in them;
+    /// the last row is of those behind whose `*` any byte may stand.
+    private var globs = [[Glob]](repeating: [], count: anyEnd + 1)
+    private static let anyEnd = 32
     /// Names that no glob means.
     private var exceptions: [Glob] = []
     /// Whether each part of `user[token]`, `token[value]` and `user.token` counts, too.
@@ -16,12 +19,9 @@ package struct NameSet: Sendable {
         let bytes: [UInt8]
         /// The length of the shortest name that matches.
         let least: Int
-        /// The byte with which a name must end; nil where it may be any.
-        let last: UInt8?
 
         init(_ bytes: [UInt8]) {
             self.bytes = bytes
-            last = bytes.last == 0x2A ? nil : bytes.last
             least = bytes.count { $0 != 0x2A }
         }
     }
@@ -32,7 +32,8 @@ package struct NameSet: Sendable {
         for name in names {
             let bytes = name.utf8.map(\.asciiLowercased)
             guard !bytes.contains(0x2A) else {
-                globs.append(Glob(bytes))
+                let row = bytes.last == 0x2A ? NameSet.anyEnd : Int(bytes[bytes.count - 1] & 31)
+                globs[row].append(Glob(bytes))
                 continue
             }
             while byLength.count <= bytes.count {
@@ -64,7 +65,7 @@ package struct NameSet: Sendable {
     }
 
     private func holds(_ name: Span<UInt8>) -> Bool {
-        guard !name.isEmpty else { return globs.contains { $0.least == 0 } }
+        guard !name.isEmpty else { return globs[NameSet.anyEnd].contains { $0.least == 0 } }
         let end = name[name.count - 1].asciiLowercased
         if name.count < ends.count {
             let (low, high) = ends[name.count]
@@ -76,11 +77,13 @@ package struct NameSet: Sendable {
                 }
             }
         }
-        return NameSet.holds(globs, name, end) && !NameSet.holds(exceptions, name, end)
+        let isMeant =
+            NameSet.holds(globs[Int(end & 31)], name) || NameSet.holds(globs[NameSet.anyEnd], name)
+        return isMeant && !NameSet.holds(exceptions, name)
     }
 
-    private static func holds(_ globs: [Glob], _ name: Span<UInt8>, _ end: UInt8) -> Bool {
-        for glob in globs where name.count >= glob.least && glob.last ?? end == end {
+    private static func holds(_ globs: [Glob], _ name: Span<UInt8>) -> Bool {
+        for glob in globs where name.count >= glob.least {
             if matches(glob.bytes.span, name) { return true }
         }
         return false

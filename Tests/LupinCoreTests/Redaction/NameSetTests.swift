@@ -13,7 +13,7 @@ struct NameSetTests {
             ("X-Api-Key", ["x-api-key"]), ("x-api-key", ["X-API-Key"]), ("a-token", ["*-token"]),
             ("-TOKEN", ["*-token"]), ("a-token-token", ["*-token"]), ("password", ["*password*"]),
             ("my-PassWord-2", ["*password*"]), ("abc", ["a*c"]), ("ac", ["a*c"]), ("", ["*"]),
-            ("any", ["*"]), ("a", ["b", "*a"]),
+            ("any", ["*"]), ("a", ["b", "*a"]), ("List[0]", ["list[*"]), ("a[B]", ["*-c", "*[b]"]),
         ]
     )
     func `a name is on the list`(_ name: String, _ names: [String]) {
