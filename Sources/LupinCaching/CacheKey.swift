@@ -101,9 +101,7 @@ package struct CacheKey: Sendable {
 
     /// The position of the fragment, which a request should not have.
     private static func endOfTarget(_ target: Span<UInt8>) -> Int {
-        var i = 0
-        while i < target.count, target[i] != 0x23, target[i] != 0x0A { i += 1 }
-        return i
+        min(target.place(of: 0x23), target.place(of: 0x0A))
     }
 }
 

@@ -62,7 +62,12 @@ package struct CacheStatus: Sendable, Equatable {
             !isStored, !isCollapsed, name == CachePolicy.defaultStatusName
         {
             // A fast path for the most frequent member.
-            return "lupin; hit; ttl=" + String(ttl)
+            var bytes: [UInt8] = []
+            bytes.appendText(atMost: 64) { output in
+                output.append(literal: ttl < 0 ? "lupin; hit; ttl=-" : "lupin; hit; ttl=")
+                output.append(decimal: ttl.magnitude)
+            }
+            return String(decoding: bytes, as: UTF8.self)
         }
         var text = CacheStatus.item(name)
         if let forward {

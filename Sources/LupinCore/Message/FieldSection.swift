@@ -122,10 +122,12 @@ extension FieldSection {
     /// A copy with room for more lines and their bytes: without that, adding them copies it again.
     package func copy(linesToAdd: Int, bytesToAdd: Int) -> FieldSection {
         var copy = FieldSection()
-        copy.storage.reserveCapacity(storage.count + bytesToAdd)
-        copy.storage.append(contentsOf: storage)
-        copy.lines.reserveCapacity(lines.count + linesToAdd)
-        copy.lines.append(contentsOf: lines)
+        copy.storage = Array(capacity: storage.count + bytesToAdd) { output in
+            output.append(copying: storage.span)
+        }
+        copy.lines = Array(capacity: lines.count + linesToAdd) { output in
+            for line in lines { output.append(line) }
+        }
         copy.names = names
         return copy
     }
@@ -184,12 +186,10 @@ extension FieldSection {
 
     /// The same for a known field with a number.
     package mutating func makeLine(_ name: FieldName, decimal: UInt64) -> Line {
-        let (spelling, digits) = (name.spelling, String(decimal))
-        return makeLine(
-            name: spelling.utf8Span.span,
-            value: digits.utf8Span.span,
-            known: name
-        )
+        var digits: [UInt8] = []
+        digits.append(decimal: decimal)
+        let spelling = name.spelling
+        return makeLine(name: spelling.utf8Span.span, value: digits.span, known: name)
     }
 
     /// The same for a name that is known already.

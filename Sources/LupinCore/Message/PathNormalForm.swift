@@ -15,17 +15,16 @@ package struct NormalPath: Sendable, Equatable {
 
     /// Normalizes the path of `pathAndQuery`; allocates only if something must change.
     package init(_ pathAndQuery: Span<UInt8>) {
-        var i = 0
+        let count = pathAndQuery.place(of: 0x3F)
+        let path = pathAndQuery.extracting(first: count)
         var isNormal = true
-        while i < pathAndQuery.count, pathAndQuery[i] != 0x3F {
-            let byte = pathAndQuery[i]
-            if byte == 0x25 || byte == 0x2F {
-                isNormal = isNormal && Self.isNormal(at: i, in: pathAndQuery)
+        if Self.mayHaveDotSegments(path) {
+            for i in path.indices where path[i] == 0x25 || path[i] == 0x2F {
+                isNormal = isNormal && Self.isNormal(at: i, in: path)
             }
-            i &+= 1
         }
-        pathCount = i
-        if i == 0 {
+        pathCount = count
+        if count == 0 {
             // An empty path of http and https is `/` (RFC 9110 §4.2.3).
             rewritten = [0x2F]
             differsInDotSegments = false
@@ -33,7 +32,7 @@ package struct NormalPath: Sendable, Equatable {
             rewritten = nil
             differsInDotSegments = false
         } else {
-            let decoded = Self.normalizingEscapes(pathAndQuery.extracting(0..<i))
+            let decoded = Self.normalizingEscapes(path)
             let clean = Self.removingDotSegments(decoded)
             rewritten = clean ?? decoded
             differsInDotSegments = clean != nil
