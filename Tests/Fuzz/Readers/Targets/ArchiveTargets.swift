@@ -76,7 +76,7 @@ enum ArchiveTargets {
         let parts = halves(input)
         let (first, second) = (Array(parts.0), Array(parts.1))
         let pattern = MaskedText(first)
-        let difference = pattern.difference(in: second)
+        let difference = pattern.difference(in: second)?.text
         try hold(pattern.matches(first), "a text is like itself")
         try hold(difference ?? 0 <= second.count, "it differs within the text or at its end")
         if MaskedText(first, isPrefix: true).difference(in: second) != nil {
