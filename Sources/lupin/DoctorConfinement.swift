@@ -36,7 +36,7 @@ enum DoctorConfinement {
                 fix: "load its modules: modprobe nft_redir"
             )
         }
-        let isOfKernel = reason.contains(ConfinementProblem.beginning)
+        let isOfKernel = reason.contains(ConfinementProblem.ending)
         return DoctorOutcome(kind: .failed, reason: reason, fix: isOfKernel ? fix : nil)
     }
 

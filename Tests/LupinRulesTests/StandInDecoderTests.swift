@@ -74,7 +74,7 @@ struct StandInDecoderTests {
             ("rules: [{match: a.example, cross_site: [app.example]}]", "write `https://app"),
             (
                 "rules: [{match: a.example, cross_site: [\"null\"]}]",
-                "pages without an origin need `any`; write `cross_site: any`, alone"
+                "pages without an origin need `any`"
             ),
             ("rules: [{match: a.example, cross_site: [any]}]", "write `cross_site: any`, alone"),
             (

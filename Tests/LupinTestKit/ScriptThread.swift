@@ -4,7 +4,7 @@ import LupinIO
 /// Runs a test's code on a thread of its own, where it may block.
 package final class ScriptThread: TaskExecutor {
     /// For short work that must go on while tests block the threads that all of them share.
-    package static let shared = try? ScriptThread()
+    package static let spare = try? ScriptThread()
 
     private let thread: HelperThread
 

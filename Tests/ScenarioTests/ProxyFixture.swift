@@ -444,7 +444,7 @@ final class ProxyFixture: Sendable {
     func beginStopping() -> Task<Void, Never> {
         stopping.withLock { stopping in
             if let stopping { return stopping }
-            let task = Task(executorPreference: ScriptThread.shared) { [proxy] in
+            let task = Task(executorPreference: ScriptThread.spare) { [proxy] in
                 await proxy.stop()
             }
             stopping = task

@@ -11,11 +11,11 @@ package struct ConfinementProblem: Error, Sendable, Equatable {
 
     /// A sentence for users.
     package var message: String {
-        "\(Self.beginning): \(step): \(cause.message); `lupin doctor` says more"
+        "the command can't be confined: \(step): \(cause.message); \(Self.ending)"
     }
 
-    /// How the sentence begins: other reasons not to begin are no affair of the kernel's.
-    package static let beginning = "the command can't be confined"
+    /// How the sentence ends: other reasons not to begin are no affair of the kernel's.
+    package static let ending = "`lupin doctor` says more"
 }
 
 /// What is done between the start of a process and that of the command in it.

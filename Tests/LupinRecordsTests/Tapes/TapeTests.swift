@@ -282,7 +282,7 @@ struct TapeTests {
         )
         let miss = tape.miss(of: asked.masked(by: makeRedactor()))
         #expect(!miss.text.contains("SECRET"), "\(miss.text)")
-        #expect(miss.differences == [#"body: "one\"}" on the tape, "two\"}" now, from byte 30 on"#])
+        #expect(miss.differences == [#"body: "one"}" on the tape, "two"}" now, from byte 30 on"#])
     }
 
     @Test func `a body that was not recorded to its end matches what begins like it`() throws {

@@ -41,7 +41,7 @@ struct ConnectWatchTests {
             told(result) == [
                 "  python3 to allowed.test:80", "  python3 to 192.0.2.7:443",
                 "  python3 to thread.test:80", "  python3 to [2001:db8::7]:81",
-                "  python3 to [::ffff:192.0.2.8]:82",
+                "  python3 to 192.0.2.8:82",
             ]
         )
     }
