@@ -144,8 +144,8 @@ struct RecordTests {
             let body = try #require(RecordLine(response.bodyText))
             let record = try proxy.record()
             #expect(body["id"] == record["id"])
-            #expect(body["error.type"] == record["error.type"])
-            #expect(body["error.status"] == "\(response.status)")
+            #expect(body["type"] == record["error.type"])
+            #expect(body["status"] == "\(response.status)")
         }
     }
 
