@@ -149,7 +149,8 @@ extension ErrorKind {
             "The response of \(host) broke off before its end."
         case .httpResponseHeaderSectionSize, .httpResponseHeaderSize:
             "The response of \(host) has a larger header than `limits.header_bytes` allows, or "
-                + "more fields than \(Limits.responseFields) and than `limits.header_fields` allows."
+                + "more fields than \(Limits.responseFields) and than `limits.header_fields` "
+                + "allows."
         case .httpResponseBodySize:
             "The response of \(host) is larger than `limits.body` allows."
         case .httpResponseTrailerSectionSize, .httpResponseTrailerSize:
