@@ -21,7 +21,7 @@ package final class PlainSocket: Sendable {
     /// How long any single call waits: longer than a busy machine may take for what is right.
     package static let patience = Duration.seconds(30)
 
-    let descriptor: Int32
+    package let descriptor: Int32
     /// Bytes received behind what was asked for.
     private let unread = Mutex<[UInt8]>([])
     /// Held while the descriptor is closed or shut down: its number may be another's afterwards.

@@ -110,8 +110,10 @@ package struct Connector {
             let result = Connector.connect(raw, to: address)
             // On loopback the handshake is complete by now. A second call would tell, too, and
             // discard what came before a reset.
-            let isConnected =
-                result == 0 || (address.address.isLoopback && Connector.isConnected(raw))
+            var isConnected = result == 0
+            if !isConnected, address.address.isLoopback {
+                isConnected = try Connector.isConnected(raw)
+            }
             guard isConnected || result == -Int(EINPROGRESS) || result == -Int(EALREADY) else {
                 throw SystemError(code: Int32(-result))
             }
@@ -133,12 +135,23 @@ package struct Connector {
         return nil
     }
 
-    /// Whether the connection is made, and nothing has broken it.
-    private static func isConnected(_ descriptor: Int32) -> Bool {
+    /// Whether the connection is made; one that is broken already counts where it left something
+    /// to read, such as the 413 of a server that answers at once and resets.
+    ///
+    /// - Throws: Why it can't be made, or what broke it.
+    package static func isConnected(_ descriptor: Int32) throws(SystemError) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         // Safety: poll fills the entry it is given.
         let count = SystemCall.value { unsafe Int(poll(&entry, 1, 0)) }
-        return count == 1 && entry.revents == Int16(POLLOUT)
+        guard count == 1, entry.revents & Int16(POLLOUT) != 0 else { return false }
+        if entry.revents == Int16(POLLOUT) { return true }
+        var byte: UInt8 = 0
+        // Safety: recv fills one byte at most.
+        let unread: Int = SystemCall.value {
+            unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
+        }
+        if unread < 0 { throw SystemError(code: Int32(truncatingIfNeeded: -unread)) }
+        return true
     }
 
     private static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int {

@@ -21,6 +21,22 @@ struct ConnectorTests {
         #expect(Connector.interleave(given.map(address)) == tried.map(address))
     }
 
+    /// The server answers and resets before lupin has looked whether it is connected.
+    @Test func `what came before a reset is there to be read`() throws {
+        for text in ["413", ""] {
+            let listener = try PlainListener()
+            let socket = try PlainSocket.connect(to: listener.address)
+            let peer = try listener.accept()
+            if !text.isEmpty { try peer.send(text) }
+            peer.reset()
+            if text.isEmpty {
+                #expect(throws: SystemError.self) { try Connector.isConnected(socket.descriptor) }
+            } else {
+                #expect(try Connector.isConnected(socket.descriptor))
+            }
+        }
+    }
+
     @Test func `a listening address is connected to`() async throws {
         try await LoopFixture.run { fixture in
             let listener = try PlainListener()
