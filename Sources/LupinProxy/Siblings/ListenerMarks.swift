@@ -137,7 +137,7 @@ final class ListenerMarks: Sendable {
             let end = "-\(inode)"
             if marks.contains(where: { $0.hasSuffix(end) }) { return .sibling }
             guard user == ProcessOwner.userNumber else { return .other }
-            return await holderApart(ListenerQuestion(inode: inode), processes, slot)
+            return await holderApart(ListenerQuestion(inode: inode), slot)
         case .unavailable:
             // Without the kernel's word a port is all there is.
             if state.withLock({ $0.all.contains { $0.address.port == address.port } }) {
@@ -152,14 +152,11 @@ final class ListenerMarks: Sendable {
     /// The same by asking the lupins of this user that can leave no marks here, as in a container.
     private func holderApart(
         _ question: ListenerQuestion,
-        _ processes: ProcessLookup,
         _ slot: ParkingSlot
     ) async -> Holder {
         if folders.isEmpty { return .other }
         let names = names
-        guard let apart = await processes.ask(slot: slot, { names.apart() }) ?? nil else {
-            return .unknown
-        }
+        guard let apart = names.apart() else { return .other }
         let deadline = slot.loop.deadline(in: SiblingAnswer.timeout)
         for name in apart {
             let answer = await SiblingAnswer.to(
@@ -169,7 +166,8 @@ final class ListenerMarks: Sendable {
                 deadline,
                 on: slot.loop
             )
-            if answer != .other { return answer == nil ? .unknown : .sibling }
+            // One that is silent would end every server of this user; it asks whose a client is.
+            if answer == .unknown { return .sibling }
         }
         return .other
     }

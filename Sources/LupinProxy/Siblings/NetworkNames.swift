@@ -39,7 +39,7 @@ package struct NetworkNames: Sendable {
 
     /// The names of this user's other lupins that have no socket in the folders.
     ///
-    /// It blocks.
+    /// It takes some 100 µs, which a loop may spend.
     func apart() -> Set<String>? {
         guard let names = all(of: ProcessOwner.userNumber),
             let sockets = try? folders.flatMap(SiblingFolder.sockets(in:))

@@ -15,9 +15,7 @@ extension Exchange {
         guard !resources.shared.siblingFolders.isEmpty else { return user }
         let names = resources.shared.networkNames
         let processes = resources.shared.processes
-        guard let sockets = await siblings(in: slot),
-            let apart = await processes.ask(slot: slot, { names.apart() }) ?? nil
-        else { return nil }
+        guard let sockets = await siblings(in: slot), let apart = names.apart() else { return nil }
         guard !(sockets.isEmpty && apart.isEmpty) else { return user }
         let line = SiblingQuestion(peer: ends.peer, local: ends.local).text
         var silent: Set<Int32> = []
