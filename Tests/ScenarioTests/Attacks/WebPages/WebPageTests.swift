@@ -25,7 +25,10 @@ struct WebPageTests {
                 while let request = try connection.nextRequest() {
                     let credential = request["authorization"] ?? request["x-key"] ?? "nothing"
                     let fields = ["Access-Control-Allow-Origin: *", "Cache-Control: max-age=60"]
-                    try connection.reply(200, fields[0], fields[1], body: "got \(credential)")
+                    let body = "got \(credential)"
+                    // A hedge that has lost is reset, perhaps while it is answered.
+                    let sent: Void? = try? connection.reply(200, fields[0], fields[1], body: body)
+                    guard sent != nil else { return }
                 }
             }
             try body(proxy, origin)
