@@ -9,8 +9,8 @@ import Synchronization
 /// `access.deny_targets: self` means every listener of every lupin of this user. No list of
 /// addresses could say which these are: lupins come and go, and an address has many spellings. The
 /// kernel says which socket serves an address, by its inode; and each process keeps an empty file
-/// in the sibling folder for each of its sockets, whose name has the inode. So no process has to be
-/// asked, and a process that hangs is known as well as another.
+/// in the sibling folder for each of its sockets, whose name has the inode. So a process that hangs
+/// is known as well as another; only those that see another folder, as in a container, are asked.
 final class ListenerMarks: Sendable {
     /// Whose a listening socket is.
     enum Holder {

@@ -16,7 +16,7 @@ final class SiblingDesk {
     /// What is read when it changes; nil where the rules are read once.
     private let watched: () -> [String]?
     private var listener: (LocalListener, ParkingSlot)?
-    /// For lupins of other users.
+    /// For lupins of other users, and for those of this user that see another folder.
     private var publicListener: (LocalListener, ParkingSlot)?
     /// The queries under way, of lupins of this user and of other users.
     ///
