@@ -24,8 +24,8 @@ struct LupinPair: Sendable {
 
     /// Runs a story; the rules of the one on the way get the keeper's address.
     ///
-    /// - Parameter areApart: Whether neither sees the other's folder, as in a container that
-    ///   shares the network.
+    /// Where they are apart, neither sees the other's folder, as in a container that shares the
+    /// network.
     static func run(
         areApart: Bool = false,
         way rules: @Sendable @escaping (SocketAddress) -> String = { _ in open },
