@@ -31,14 +31,16 @@ package struct MessageProblem: Error, Hashable, Sendable {
         // Lines
         case bareLineFeed, bareCarriageReturn, controlByte, obsoleteFold
         case whitespaceBeforeFirstField, whitespaceBeforeColon, missingColon, invalidFieldName
+        case uppercaseFieldName
         case headerTooLarge, tooManyFields, trailersTooLarge
         // Meaning of the fields
         case missingHost, severalHosts, invalidHost, unsupportedExpectation
         case lengthAndCoding, invalidLength, severalLengths, connectWithBody
+        case connectionField, invalidPseudoField, missingStatus, malformedMessage
         case codingInHTTP10, severalCodings, invalidCoding, unknownCoding, chunkedNotLast
         // Body
         case invalidChunkSize, chunkTooLarge, chunkExtensionTooLong, missingChunkEnd
-        case truncatedBody
+        case truncatedBody, lengthMismatch
     }
 }
 
@@ -117,6 +119,8 @@ extension MessageProblem.Reason {
         case .whitespaceBeforeColon: "Whitespace stands between a field name and its colon."
         case .missingColon: "The % has a field line without a colon."
         case .invalidFieldName: "The % has a field name that is not a token."
+        case .uppercaseFieldName:
+            "The % has a field name with a capital letter, which HTTP/2 forbids."
         case .headerTooLarge: "The header section of the % is larger than allowed."
         case .tooManyFields: "The % has more field lines than allowed."
         case .trailersTooLarge: "The trailer section of the % is larger than allowed."
@@ -128,6 +132,12 @@ extension MessageProblem.Reason {
         case .invalidLength: "The Content-Length is not a number below 2^63."
         case .severalLengths: "The % has more than one Content-Length."
         case .connectWithBody: "A CONNECT request can't have a body."
+        case .connectionField:
+            "The % has a field about the connection, such as Transfer-Encoding, which HTTP/2 forbids."
+        case .invalidPseudoField:
+            "The % has a pseudo-header field that is unknown, invalid, repeated or in the wrong place."
+        case .missingStatus: "The % has no :status field."
+        case .malformedMessage: "The % breaks a rule of HTTP/2 for the order of its parts."
         case .codingInHTTP10: "The % has a Transfer-Encoding in HTTP/1.0."
         case .severalCodings: "The % has more than one Transfer-Encoding, or chunked twice."
         case .invalidCoding: "The Transfer-Encoding can't be read."
@@ -138,6 +148,7 @@ extension MessageProblem.Reason {
         case .chunkExtensionTooLong: "The chunk extensions are longer than allowed."
         case .missingChunkEnd: "A chunk does not end with CRLF."
         case .truncatedBody: "The connection closed before the body of the % was complete."
+        case .lengthMismatch: "The body of the % is longer or shorter than its Content-Length."
         }
     }
 }

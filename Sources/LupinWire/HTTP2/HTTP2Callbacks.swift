@@ -81,14 +81,16 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
             _,
             frame,
-            _,
-            _,
-            _,
-            _,
+            name,
+            nameCount,
+            value,
+            valueCount,
             _,
             me in
             unsafe HTTP2Callbacks.with(me) {
                 unsafe $0.invalidHeader(
+                    Span(_unsafeStart: name.unsafelyUnwrapped, count: nameCount),
+                    Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount),
                     on: frame.unsafelyUnwrapped.pointee.hd.stream_id
                 )
             }
@@ -104,9 +106,23 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
             _,
             frame,
-            _,
+            code,
             me in
-            unsafe HTTP2Callbacks.with(me) { unsafe $0.invalid(frame.unsafelyUnwrapped.pointee) }
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.invalid(frame.unsafelyUnwrapped.pointee, code: code)
+            }
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_error_callback2(callbacks) {
+            _,
+            code,
+            text,
+            count,
+            me in
+            // Safety: nghttp2 lends the text during the call.
+            let bytes = unsafe UnsafeRawBufferPointer(start: text, count: count)
+            let text = unsafe String(decoding: bytes, as: UTF8.self)
+            unsafe HTTP2Callbacks.with(me) { $0.explained(text, code: code) }
             return 0
         }
         // Their payload is discarded (RFC 9113 §5.5).

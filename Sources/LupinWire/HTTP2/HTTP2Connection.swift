@@ -37,6 +37,8 @@ package final class HTTP2Connection {
     var blockBytes = 0
     /// The stream of the head in progress, and when it began.
     var head: (stream: Int32, since: UInt64)?
+    /// The rule that forbids the field that nghttp2 has just refused.
+    var breach: MessageProblem.Reason?
     /// Heads that are not handed out before the end of their messages; see `queue`.
     @exclusivity(unchecked) var held: [Int32: (head: HTTP2Event, since: UInt64)] = [:]
     /// Whether messages advanced since the last PING.

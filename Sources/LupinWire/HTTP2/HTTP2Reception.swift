@@ -90,9 +90,9 @@ extension HTTP2Connection {
         if reader.isBomb { terminate(.enhanceYourCalm) }
     }
 
-    /// Handles a field that RFC 9113 §8.2.1 forbids: it makes the whole message malformed.
-    func invalidHeader(on stream: Int32) {
-        noteMalformed(stream)
+    /// Handles a field that RFC 9113 §8.2 or §8.3 forbids: it makes the whole message malformed.
+    func invalidHeader(_ name: Span<UInt8>, _ value: Span<UInt8>, on stream: Int32) {
+        noteMalformed(stream, .forbidding(name, value))
         unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
     }
 
@@ -206,6 +206,10 @@ extension HTTP2Connection {
         // Whatever the client did to make us reset it (CVE-2025-8671).
         if !isByPeer, code.isFaultOfPeer { countReset() }
         if isByPeer { streamReset = 0 }
+        // For payload that doesn't fit the length nghttp2 ends the stream without another word.
+        if role == .client, !isByPeer, code == .protocolError {
+            queue(.refused(stream, MessageProblem(.response, .lengthMismatch), .get))
+        }
         if let head = takeHeld(of: stream), role == .server {
             queue(isByPeer ? head : .malformed(stream))
         }
@@ -222,17 +226,11 @@ extension HTTP2Connection {
     }
 
     /// Handles an invalid frame: nghttp2 ends its stream or the connection.
-    func invalid(_ frame: nghttp2_frame) {
+    func invalid(_ frame: nghttp2_frame, code: Int32) {
         let stream = unsafe frame.hd.stream_id
-        noteMalformed(stream)
+        unsafe noteMalformed(frame.hd, code: code)
         // An open stream is counted when it closes.
         if stream != 0, !isOpen(stream) { countReset() }
-    }
-
-    /// Reports a request whose head was in progress and was abandoned.
-    private func noteMalformed(_ stream: Int32) {
-        if role == .server, head?.stream == stream, !reader.isTrailers { queue(.malformed(stream)) }
-        head = nil
     }
 
     private func isOpen(_ id: Int32) -> Bool {
