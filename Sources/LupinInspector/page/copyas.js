@@ -2,13 +2,57 @@
 
 import { mask } from "./request.js";
 
-const variable = (name) => name.toUpperCase().replace(/[^A-Z0-9]+/g, "_").replace(/^(\d)/, "_$1");
+const everyMask = new RegExp(mask, "g");
 
-// Splits a value at what lupin hid.
-function pieces(value) {
-  const found = mask.exec(value);
-  if (found === null) return [value];
-  return [value.slice(0, found.index), undefined, value.slice(found.index + found[0].length)];
+// The variables of one command, which stand for what lupin hid; equal marks share one.
+class Variables {
+  #byMark = new Map();
+
+  get names() {
+    return [...this.#byMark.values()];
+  }
+
+  // The text and variables `{name}` of a value, in order; `nameAfter` names what follows a text.
+  parts(value, nameAfter) {
+    const parts = [];
+    let end = 0;
+    for (const found of value.matchAll(everyMask)) {
+      if (found.index > end) parts.push(value.slice(end, found.index));
+      parts.push({ name: this.#name(nameAfter(value.slice(0, found.index)), found[0]) });
+      end = found.index + found[0].length;
+    }
+    if (end < value.length || parts.length === 0) parts.push(value.slice(end));
+    return parts;
+  }
+
+  #name(word, mark) {
+    const base = word.toUpperCase().replace(/[^A-Z0-9]+/g, "_").replace(/^(\d|$)/, "_$1");
+    const key = `${base} ${mark}`;
+    const known = this.#byMark.get(key);
+    if (known !== undefined) return known;
+    const taken = new Set(this.names);
+    let name = base;
+    for (let number = 2; taken.has(name); number += 1) name = `${base}_${number}`;
+    this.#byMark.set(key, name);
+    return name;
+  }
+}
+
+// The parameter whose value follows in an address.
+const parameter = (before) => /(?:^|[?&;#])([^?&;#=]*)=$/.exec(before)?.[1] || "secret";
+
+// The name before a colon or an equals sign, as in JSON and forms.
+const member = (before) => /([\w-]+)["']?\s*[:=]\s*["']?$/.exec(before)?.[1] ?? "body";
+
+// All that is sent, with variables: the address, the fields, the body.
+function written(request) {
+  const variables = new Variables();
+  return {
+    fields: request.fields.map(([name, value]) => [name, variables.parts(value, () => name)]),
+    body: request.body === undefined ? undefined : variables.parts(request.body, member),
+    url: (url) => variables.parts(url, parameter),
+    variables,
+  };
 }
 
 // One line of a comment can't become a second line of the program.
@@ -16,34 +60,33 @@ const comment = (text) => text.replace(/[\u0000-\u001f\u007f\u0085\u2028\u2029]/
 
 const shell = (text) => (text === "" ? "" : `'${text.replaceAll("'", "'\\''")}'`);
 
-function hiddenNames(request) {
-  return request.fields.filter(([, value]) => mask.test(value)).map(([name]) => variable(name));
+// One word of a shell; `before` is the plain text ahead of its parts.
+function word(parts, before = "") {
+  const [first, ...rest] = parts;
+  const all = typeof first === "string" ? [before + first, ...rest] : [before, ...parts];
+  return all.map((part) => typeof part === "string" ? shell(part) : `"$${part.name}"`).join("")
+    || "''";
 }
 
 /** A command for any POSIX shell. */
 export function asCurl(request) {
   const lines = [];
   const parts = ["curl"];
-  const names = hiddenNames(request);
+  const { fields, body, url, variables } = written(request);
   if (request.bodyNote !== "") lines.push(`# ${comment(request.bodyNote)}; add: --data-binary @FILE`);
-  if (names.length > 0) lines.push(`# set before: ${names.join(" ")}`);
-  if (mask.test(request.url)) lines.push("# a value in the address is hidden");
   if (request.method === "HEAD") parts.push("--head");
-  else if (request.method !== "GET" || request.body !== undefined) {
+  else if (request.method !== "GET" || body !== undefined) {
     parts.push(`-X ${shell(request.method)}`);
   }
-  for (const [name, value] of request.fields) {
-    const [before, , after] = pieces(value);
-    const isHidden = mask.test(value);
+  for (const [name, value] of fields) {
     // curl leaves a field without value out unless it ends with a semicolon.
-    const text = value === "" ? shell(`${name};`) : isHidden
-      ? `${shell(`${name}: ${before}`)}"$${variable(name)}"${shell(after)}`
-      : shell(`${name}: ${value}`);
-    parts.push(`-H ${text}`);
+    const isEmpty = value.join("") === "";
+    parts.push(`-H ${word(value, isEmpty ? `${name};` : `${name}: `)}`);
   }
-  if (request.body !== undefined) parts.push(`--data-binary ${shell(request.body) || "''"}`);
+  if (body !== undefined) parts.push(`--data-binary ${word(body)}`);
   // `--` is unknown to curl; --url takes an address that begins with a dash. -g keeps [] and {}.
-  parts.push(`-g --url ${shell(request.url) || "''"}`);
+  parts.push(`-g --url ${word(url(request.url))}`);
+  if (variables.names.length > 0) lines.push(`# set before: ${variables.names.join(" ")}`);
   return [...lines, parts.join(" \\\n  ")].join("\n");
 }
 
@@ -61,12 +104,8 @@ function python(text) {
   return `"${inner.join("")}"`;
 }
 
-function expression(name, value, literal, read) {
-  if (!mask.test(value)) return literal(value);
-  const [before, , after] = pieces(value);
-  return [before && literal(before), read(variable(name)), after && literal(after)]
-    .filter(Boolean).join(" + ");
-}
+const expression = (parts, literal, read) => parts.map((part) => typeof part === "string"
+  ? literal(part) : read(part.name)).join(" + ");
 
 function parsed(url) {
   try {
@@ -84,15 +123,16 @@ export function asPython(request) {
   if (request.bodyNote !== "") lines.push(`# ${comment(request.bodyNote)}`);
   const kind = isSecure ? "HTTPSConnection" : "HTTPConnection";
   const target = url === undefined ? "/" : url.pathname + url.search;
+  const sent = written(request);
+  const text = (parts) => expression(parts, python, (name) => `os.environ[${python(name)}]`);
   lines.push(`connection = http.client.${kind}(${python(url?.host ?? "localhost")})`);
-  lines.push(request.body === undefined ? "body = b\"\"" : `body = ${python(request.body)}.encode()`);
-  lines.push(`connection.putrequest(${python(request.method)}, ${python(target)}, `
+  lines.push(sent.body === undefined ? "body = b\"\"" : `body = (${text(sent.body)}).encode()`);
+  lines.push(`connection.putrequest(${python(request.method)}, ${text(sent.url(target))}, `
     + "skip_accept_encoding=True)");
-  for (const [name, value] of request.fields) {
-    const text = expression(name, value, python, (variable) => `os.environ[${python(variable)}]`);
-    lines.push(`connection.putheader(${python(name)}, ${text})`);
+  for (const [name, value] of sent.fields) {
+    lines.push(`connection.putheader(${python(name)}, ${text(value)})`);
   }
-  if (request.body !== undefined) lines.push("connection.putheader(\"Content-Length\", str(len(body)))");
+  if (sent.body !== undefined) lines.push("connection.putheader(\"Content-Length\", str(len(body)))");
   lines.push("connection.endheaders(body)", "response = connection.getresponse()",
     "print(response.status, response.reason)", "print(response.read().decode(errors=\"replace\"))");
   return `${lines.join("\n")}\n`;
@@ -106,11 +146,12 @@ const script = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (lette
 export function asNode(request) {
   const lines = [];
   if (request.bodyNote !== "") lines.push(`// ${comment(request.bodyNote)}`);
-  const fields = request.fields.map(([name, value]) => `        [${script(name)}, `
-    + `${expression(name, value, script, (variable) => `process.env.${variable}`)}],`);
-  lines.push(`const response = await fetch(${script(request.url)}, {`,
+  const sent = written(request);
+  const text = (parts) => expression(parts, script, (name) => `process.env.${name}`);
+  const fields = sent.fields.map(([name, value]) => `        [${script(name)}, ${text(value)}],`);
+  lines.push(`const response = await fetch(${text(sent.url(request.url))}, {`,
     `    method: ${script(request.method)},`, "    headers: [", ...fields, "    ],");
-  if (request.body !== undefined) lines.push(`    body: ${script(request.body)},`);
+  if (sent.body !== undefined) lines.push(`    body: ${text(sent.body)},`);
   lines.push("    redirect: \"manual\",", "});",
     "console.log(response.status, await response.text());");
   return `${lines.join("\n")}\n`;
