@@ -258,7 +258,6 @@ package final class HTTP2Link: ChannelPump {
             let stream = open(id, HTTP2Event.MessageFacts())
             begun.append(Beginning(stream: stream, problem: (problem, to: method)))
         case .upstream:
-            connection.reset(id, .protocolError)
             guard let stream = find(id) else { return }
             stream.fail(side.problem(problem))
             touch(stream)
@@ -387,7 +386,7 @@ package final class HTTP2Link: ChannelPump {
     private func changeStreams<Result>(
         _ change: (inout StreamTable<HTTP2Stream>) -> Result
     ) -> Result {
-        var streams = StreamTable<HTTP2Stream>.standIn
+        var streams = StreamTable<HTTP2Stream>.placeholder
         swap(&streams, &self.streams)
         let result = change(&streams)
         swap(&streams, &self.streams)

@@ -133,9 +133,9 @@ extension MessageProblem.Reason {
         case .severalLengths: "The % has more than one Content-Length."
         case .connectWithBody: "A CONNECT request can't have a body."
         case .connectionField:
-            "The % has a field about the connection, such as Transfer-Encoding, which HTTP/2 forbids."
+            "The % has a field of HTTP/1.1 connections, such as Transfer-Encoding, in HTTP/2."
         case .invalidPseudoField:
-            "The % has a pseudo-header field that is unknown, invalid, repeated or in the wrong place."
+            "The % has a pseudo-header field that is unknown, invalid, repeated or late."
         case .missingStatus: "The % has no :status field."
         case .malformedMessage: "The % breaks a rule of HTTP/2 for the order of its parts."
         case .codingInHTTP10: "The % has a Transfer-Encoding in HTTP/1.0."

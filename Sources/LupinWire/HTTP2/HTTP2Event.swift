@@ -7,7 +7,8 @@ package enum HTTP2Event {
     case request(Int32, ParsedRequest, MessageFacts)
     /// The head of a server's response has arrived, interim or final.
     case response(Int32, ParsedResponse, MessageFacts)
-    /// A well-formed message that exceeds a limit: it must be answered, or refused as a response.
+    /// A request that must be answered by an error, or a response whose stream has been reset: it
+    /// exceeds a limit, or breaks a rule.
     ///
     /// The method is the request's; GET if it has not been read.
     case refused(Int32, MessageProblem, Method)

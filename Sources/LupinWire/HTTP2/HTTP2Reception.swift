@@ -153,6 +153,7 @@ extension HTTP2Connection {
 
     private func refuse(_ stream: Int32, _ problem: MessageProblem) {
         _ = takeHeld(of: stream)
+        if role == .client { reset(stream, .protocolError) }
         queue(.refused(stream, problem, reader.method))
     }
 
