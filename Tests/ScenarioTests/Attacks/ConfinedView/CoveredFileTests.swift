@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     )
 )
@@ -211,7 +211,13 @@ struct CoveredFileTests {
     @Test func `a tape whose folder the command moved is told by where it is`() throws {
         let place = try Place(rulesIn: "beside")
         let tape = "\(place.work)/open/tape.har"
-        let script = "import os; os.rename('open', 'moved')"
+        let script = """
+            import os, sys
+            try: os.rename("open", "moved")
+            except OSError as problem:
+                mounts = [line for line in open("/proc/self/mountinfo") if "given" in line]
+                print(problem, *mounts, file=sys.stderr)
+            """
         let result = try place.run(script, options: ["--record", tape])
         #expect(WholeFile.content(of: "\(place.work)/moved/tape.har") != nil)
         let told = "lupin: 0 exchanges on the tape \(place.work)/moved/tape.har\n"
