@@ -95,13 +95,13 @@ package struct CacheKey: Sendable {
     private static func path(of url: Substring) -> Substring { start(of: url, before: 0x3F) }
 
     private static func start(of text: Substring, before end: UInt8) -> Substring {
-        let place = text.utf8Span.span.place(of: end)
+        let place = text.utf8Span.span.offset(of: end)
         return text[..<text.utf8.index(text.startIndex, offsetBy: place)]
     }
 
     /// The position of the fragment, which a request should not have.
     private static func endOfTarget(_ target: Span<UInt8>) -> Int {
-        min(target.place(of: 0x23), target.place(of: 0x0A))
+        min(target.offset(of: 0x23), target.offset(of: 0x0A))
     }
 }
 

@@ -200,12 +200,12 @@ package struct RenewedResponse: Sendable {
     /// The response to the request that brought the update.
     package let response: StoredResponse
     /// What becomes of the stored one.
-    package let fate: Fate
+    package let outcome: Outcome
     /// The cookies that the update sets are only for the client that asked, so the response lacks
     /// them.
     package let lacksCookies: Bool
 
-    package enum Fate: Sendable {
+    package enum Outcome: Sendable {
         /// It is replaced by `response`.
         case renewed
         /// It stays as it was, since the update is for one user.
@@ -259,7 +259,7 @@ extension StoredResponse {
             requestTimeUs: requestTimeUs,
             responseTimeUs: responseTimeUs
         )
-        let fate: RenewedResponse.Fate =
+        let outcome: RenewedResponse.Outcome =
             if vary == nil || policy.forbids(directives) {
                 .removed
             } else if policy.isForOneUser(request, directives, attachments) {
@@ -269,7 +269,7 @@ extension StoredResponse {
             }
         return RenewedResponse(
             response: response,
-            fate: fate,
+            outcome: outcome,
             lacksCookies: newer.fields.first(.setCookie) != nil && !policy.keepsCookies(said)
         )
     }

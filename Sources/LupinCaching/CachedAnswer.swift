@@ -48,9 +48,9 @@ extension StoredResponse {
         case .ranges(let ranges): return partial(ranges, nowUs, boundary())
         case .rangeNotSatisfiable(let length):
             var head = ResponseHead(status: 416)
-            let place = ContentRange(range: nil, completeLength: length)
+            let contentRange = ContentRange(range: nil, completeLength: length)
             if let line = fields.first(.date) { head.fields.append(line, of: fields) }
-            head.fields.add(name: "Content-Range", value: place.text)
+            head.fields.add(name: "Content-Range", value: contentRange.text)
             head.fields.add(name: "Content-Length", value: "0")
             return CachedAnswer(head: head, ranges: [], multipart: nil, contentLength: 0)
         }
@@ -75,15 +75,20 @@ extension StoredResponse {
         _ boundary: String
     ) -> CachedAnswer {
         let isSingle = ranges.count == 1
-        let places = content.isComplete ? ranges : ranges.map(content.position)
+        let positions = content.isComplete ? ranges : ranges.map(content.position)
         var head = head(206, nowUs) { line in isSingle || line.known != .contentType }
         head.fields.add(name: "Age", value: ageText(nowUs))
         if let range = ranges.first, isSingle {
-            let place = ContentRange(range: range, completeLength: content.completeLength)
+            let contentRange = ContentRange(range: range, completeLength: content.completeLength)
             let length = range.upperBound - range.lowerBound
-            head.fields.add(name: "Content-Range", value: place.text)
+            head.fields.add(name: "Content-Range", value: contentRange.text)
             head.fields.add(name: "Content-Length", value: String(length))
-            return CachedAnswer(head: head, ranges: places, multipart: nil, contentLength: length)
+            return CachedAnswer(
+                head: head,
+                ranges: positions,
+                multipart: nil,
+                contentLength: length
+            )
         }
         let mediaType = fields.first(.contentType).map { line in
             [UInt8](copying: fields.storage.span.extracting(line.value.range))
@@ -98,7 +103,7 @@ extension StoredResponse {
         head.fields.add(name: "Content-Length", value: String(multipart.contentLength))
         return CachedAnswer(
             head: head,
-            ranges: places,
+            ranges: positions,
             multipart: multipart,
             contentLength: multipart.contentLength
         )

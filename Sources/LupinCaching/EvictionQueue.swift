@@ -14,13 +14,13 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
     /// Hits beyond this number are not counted.
     private static var hitsMax: UInt8 { 3 }
 
-    private enum Place: UInt8 { case free, small, main, ghost }
+    private enum Segment: UInt8 { case free, small, main, ghost }
 
     private struct Node {
         var key: Key
         var bytes: Int
         var hits: UInt8 = 0
-        var place: Place
+        var segment: Segment
         /// Towards the older end; -1 at the end.
         var older = -1
         var newer = -1
@@ -52,13 +52,13 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
 
     package func contains(_ key: Key) -> Bool {
         guard let slot = slots[key] else { return false }
-        return nodes[slot].place != .ghost
+        return nodes[slot].segment != .ghost
     }
 
     /// Counts a hit; ignores a key that isn't there.
     @specialized(where Key == UInt64)
     package mutating func hit(_ key: Key) {
-        guard let slot = slots[key], nodes[slot].place != .ghost else { return }
+        guard let slot = slots[key], nodes[slot].segment != .ghost else { return }
         if nodes[slot].hits < Self.hitsMax { nodes[slot].hits += 1 }
     }
 
@@ -73,7 +73,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
             remove(key)
             return [key]
         }
-        if let slot = slots[key], nodes[slot].place != .ghost {
+        if let slot = slots[key], nodes[slot].segment != .ghost {
             resize(slot, bytes)
             if nodes[slot].hits < Self.hitsMax { nodes[slot].hits += 1 }
         } else {
@@ -155,8 +155,8 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
 
     // MARK: Lists
 
-    private mutating func append(_ key: Key, _ bytes: Int, to place: Place) {
-        let node = Node(key: key, bytes: bytes, place: .free)
+    private mutating func append(_ key: Key, _ bytes: Int, to segment: Segment) {
+        let node = Node(key: key, bytes: bytes, segment: .free)
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free
@@ -166,25 +166,25 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
             nodes.append(node)
         }
         slots[key] = slot
-        link(slot, to: place)
+        link(slot, to: segment)
     }
 
     private mutating func free(_ slot: Int) {
-        nodes[slot].place = .free
+        nodes[slot].segment = .free
         freeSlots.append(slot)
     }
 
     private mutating func resize(_ slot: Int, _ bytes: Int) {
         let change = bytes - nodes[slot].bytes
         nodes[slot].bytes = bytes
-        withQueue(nodes[slot].place) { queue, _ in queue.bytes += change }
+        withQueue(nodes[slot].segment) { queue, _ in queue.bytes += change }
     }
 
     /// Appends a node at the newest end.
-    private mutating func link(_ slot: Int, to place: Place) {
-        nodes[slot].place = place
+    private mutating func link(_ slot: Int, to segment: Segment) {
+        nodes[slot].segment = segment
         nodes[slot].newer = -1
-        withQueue(place) { queue, nodes in
+        withQueue(segment) { queue, nodes in
             nodes[slot].older = queue.newest
             if queue.newest >= 0 { nodes[queue.newest].newer = slot } else { queue.oldest = slot }
             queue.newest = slot
@@ -194,7 +194,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
     }
 
     private mutating func unlink(_ slot: Int) {
-        withQueue(nodes[slot].place) { queue, nodes in
+        withQueue(nodes[slot].segment) { queue, nodes in
             let (older, newer) = (nodes[slot].older, nodes[slot].newer)
             if older >= 0 { nodes[older].newer = newer } else { queue.oldest = newer }
             if newer >= 0 { nodes[newer].older = older } else { queue.newest = older }
@@ -203,8 +203,9 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    private mutating func withQueue(_ place: Place, _ body: (inout Queue, inout [Node]) -> Void) {
-        switch place {
+    private mutating func withQueue(_ segment: Segment, _ body: (inout Queue, inout [Node]) -> Void)
+    {
+        switch segment {
         case .small: body(&small, &nodes)
         case .main: body(&main, &nodes)
         case .ghost: body(&ghost, &nodes)

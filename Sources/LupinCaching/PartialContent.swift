@@ -54,8 +54,8 @@ package struct HeldContent: Sendable, Equatable {
             }
         }
         guard others.count < HeldContent.rangesMax else { return false }
-        let place = others.firstIndex { merged.upperBound < $0.lowerBound } ?? others.count
-        others.insert(merged, at: place)
+        let position = others.firstIndex { merged.upperBound < $0.lowerBound } ?? others.count
+        others.insert(merged, at: position)
         ranges = others
         return true
     }
@@ -75,12 +75,12 @@ package struct HeldContent: Sendable, Equatable {
     /// The number of held bytes.
     package var heldBytes: UInt64 { heldBytes(before: .max) }
 
-    /// How many held bytes precede `place`: its position when the held bytes are stored one behind
-    /// the other.
-    package func heldBytes(before place: UInt64) -> UInt64 {
+    /// How many held bytes precede `position`: its position when the held bytes are stored one
+    /// behind the other.
+    package func heldBytes(before position: UInt64) -> UInt64 {
         var bytes: UInt64 = 0
-        for held in ranges where held.lowerBound < place {
-            bytes += min(held.upperBound, place) - held.lowerBound
+        for held in ranges where held.lowerBound < position {
+            bytes += min(held.upperBound, position) - held.lowerBound
         }
         return bytes
     }

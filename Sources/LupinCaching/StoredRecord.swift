@@ -106,7 +106,7 @@ extension FieldSection {
         var reader = LineReader(text)
         while let range = reader.next() {
             let line = text.extracting(range)
-            let colon = line.place(of: 0x3A)
+            let colon = line.offset(of: 0x3A)
             guard colon > 0, colon + 1 < line.count, line[colon + 1] == 0x20 else { return nil }
             let start = range.lowerBound
             let known = FieldName(line.extracting(0..<colon))
@@ -168,7 +168,7 @@ private struct LineReader: ~Escapable {
         let start = position
         var end = start
         while end < bytes.count {
-            end += bytes.extracting(end...).place(of: 0x0D)
+            end += bytes.extracting(end...).offset(of: 0x0D)
             if end + 1 < bytes.count, bytes[end + 1] == 0x0A {
                 position = end + 2
                 return start..<end

@@ -3,7 +3,7 @@
 /// A member that stores its own index in a roster.
 protocol IndexedMember: AnyObject {
     /// The index; `nowhere` while the member is in no roster.
-    var place: Int { get set }
+    var indexInSet: Int { get set }
 }
 
 extension IndexedMember {
@@ -23,25 +23,25 @@ final class IndexedSet<Member: IndexedMember> {
 
     /// Adds a member; does nothing when it is in a roster already.
     func add(_ member: Member) {
-        guard member.place == Member.nowhere else { return }
+        guard member.indexInSet == Member.nowhere else { return }
         var members: [Member] = []
         swap(&members, &self.members)
-        member.place = members.count
+        member.indexInSet = members.count
         members.append(member)
         swap(&members, &self.members)
     }
 
     /// Removes a member; returns false when it was in no roster.
     func remove(_ member: Member) -> Bool {
-        let place = member.place
-        guard place != Member.nowhere else { return false }
-        member.place = Member.nowhere
+        let index = member.indexInSet
+        guard index != Member.nowhere else { return false }
+        member.indexInSet = Member.nowhere
         var members: [Member] = []
         swap(&members, &self.members)
         let last = members.removeLast()
         if last !== member {
-            members[place] = last
-            last.place = place
+            members[index] = last
+            last.indexInSet = index
         }
         swap(&members, &self.members)
         return true

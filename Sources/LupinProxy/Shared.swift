@@ -25,12 +25,12 @@ import Synchronization
 /// no log may hold), `ThrottleBuckets` (rates that rules limit), `CompressionRefusals` (origins
 /// that refused compressed bodies), `ParentCredentials` (challenges of parent proxies),
 /// `CookieJars` (cookies that servers set), `ExchangeHistory` (the exchanges that ended last),
-/// `CaptureDesk` with `CaptureScribe` and `CaptureFile` (captured exchanges), `TapeDeck` (what was
+/// `CaptureQueue` with `CaptureWriter` and `CaptureFile` (captured exchanges), `TapeDeck` (what was
 /// played of a tape), `OriginHealths` (the health of origins, for retries), `ResponseStore` with
 /// `Flight` and `GrowingBody` (stored responses, and those on their way), `DiskTier` with
 /// `DiskStore` and `DiskTally` (the part of them that lies on disk), `SharedTier` with
 /// `SharedDropping` and `NodeHealth` (the part that machines share, and which servers are left
-/// alone), `TelemetryDesk` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
+/// alone), `TelemetryQueue` (exchanges that wait for their export), `DiagnosticsMask` (what to hide
 /// in lupin's own diagnostics), `FakeIPPool` and `Redirected` (the names that a confined command
 /// asked for, and who connected past the proxy), `ConnectWatch` with `BoundSockets` (the
 /// connections of a confined command, which threads of their own make), `Branch` (what it prints to
@@ -49,8 +49,8 @@ final class Shared: Sendable {
     let health = OriginHealths()
     let responses: ResponseStore
     let history: ExchangeHistory
-    let captures: CaptureDesk
-    let telemetry = TelemetryDesk()
+    let captures: CaptureQueue
+    let telemetry = TelemetryQueue()
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
     /// What is known of servers.
@@ -151,7 +151,7 @@ final class Shared: Sendable {
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
         history = ExchangeHistory(snapshot.settings.admin)
-        captures = CaptureDesk(
+        captures = CaptureQueue(
             snapshot.captureSurroundings(snapshot.redactor),
             environment,
             logger
@@ -229,7 +229,7 @@ final class Snapshot: Sendable {
     let redactor: Redactor
     // Values that every request or connection reads are stored apart: reading them out of the whole
     // settings would copy several arrays.
-    let waits: Waits
+    let timeouts: LoopTimeouts
     let limits: Limits
     let rules: RuleSet
     /// Whether no rule takes the host of lupin's own page away.
@@ -321,7 +321,7 @@ final class Snapshot: Sendable {
         credentialUsers = CredentialUsers(configuration.settings.access.credentials)
         clientCertificate = configuration.settings.upstream.tls.clientCertificate
         hasClientCertificate = clientCertificate != nil
-        waits = Waits(configuration.settings.timeouts)
+        timeouts = LoopTimeouts(configuration.settings.timeouts)
         limits = configuration.settings.limits
         rules = configuration.rules
         leavesSetupHost = configuration.rules.leavesSetupHost
@@ -361,8 +361,8 @@ final class Snapshot: Sendable {
     var settings: Settings { configuration.settings }
 
     /// What the capture must know of limits and of secrets, which `redactor` knows.
-    func captureSurroundings(_ redactor: Redactor) -> CaptureDesk.Surroundings {
-        CaptureDesk.Surroundings(redactor: redactor, settings: settings.capture)
+    func captureSurroundings(_ redactor: Redactor) -> CaptureQueue.Surroundings {
+        CaptureQueue.Surroundings(redactor: redactor, settings: settings.capture)
     }
 
     /// Decides about a CONNECT, for which the rules' answer is `respond`.

@@ -113,12 +113,12 @@ actor Worker {
     func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
 
     /// The users whose exchanges go over a connection; empty when there are none.
-    func users(of question: SiblingQuestion) async -> Set<ClientUser> {
+    func users(of query: SiblingQuery) async -> Set<ClientUser> {
         guard let resources else { return [] }
         let slot = ParkingSlot(on: resources.loop)
         defer { slot.retire() }
         var users: Set<ClientUser> = []
-        for exchange in resources.live.all where exchange.uses(question) {
+        for exchange in resources.live.all where exchange.uses(query) {
             users.insert(await exchange.clientUser(in: slot))
         }
         return users

@@ -28,11 +28,11 @@ final class WorkerResources: UpstreamWorker {
     /// The monitors that are notified of exchanges while they run.
     let monitors: StageMonitors
     /// What exchanges have for the capture.
-    let captured: CaptureOutbox
+    let captured: CaptureBuffer
     /// The way to the cache that several machines share; nil when there is none.
     private(set) var redis: RedisClient?
     /// What exchanges have for the exporter.
-    private let traced: TelemetryOutbox
+    private let traced: TelemetryBuffer
     /// The slots of requests to the collector that run here.
     var exports: [ObjectIdentifier: ParkingSlot] = [:]
     /// The generation of the secrets that the sink redacts.
@@ -90,8 +90,8 @@ final class WorkerResources: UpstreamWorker {
             style: shared.recordStyle(settings.log),
             redactor: snapshot.redactor
         )
-        captured = CaptureOutbox(shared.captures)
-        traced = TelemetryOutbox(shared.telemetry)
+        captured = CaptureBuffer(shared.captures)
+        traced = TelemetryBuffer(shared.telemetry)
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
         // Unowned: only exchanges of this worker call it. References to an object that has weak
         // ones are slow to count.
@@ -281,11 +281,11 @@ final class WorkerResources: UpstreamWorker {
     /// Hands an exchange that has ended to the exporter.
     func export(
         _ record: borrowing ExchangeRecord,
-        at place: TracePlace?,
+        at context: SpanContext?,
         by telemetry: TelemetryPlan
     ) {
-        guard place != nil || (telemetry.export.logs && record.isDue) else { return }
-        traced.add(copy record, place)
+        guard context != nil || (telemetry.export.logs && record.isDue) else { return }
+        traced.add(copy record, context)
     }
 
     /// Counts an exchange that was given a task.

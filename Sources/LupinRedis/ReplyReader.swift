@@ -78,9 +78,9 @@ package struct ReplyReader {
         in rest: Span<UInt8>,
         _ position: inout Int
     ) throws(RedisProblem) -> RedisReply? {
-        let place = rest.place(of: 0x0A)
-        let isWhole = place < rest.count
-        let count = isWhole ? place + 1 : rest.count
+        let lineEnd = rest.offset(of: 0x0A)
+        let isWhole = lineEnd < rest.count
+        let count = isWhole ? lineEnd + 1 : rest.count
         // Both limits are those of the line's beginning, so that cuts don't matter.
         let most = min(try Self.lineMax(type: line.first ?? rest[0]), bytesLeft)
         guard count <= most - line.count else {
@@ -164,7 +164,7 @@ private enum ReplyLine {
     init(_ line: Span<UInt8>) throws(RedisProblem) {
         let content = line.extracting(droppingFirst: 1).extracting(droppingLast: 1)
         // Its end is the only place for a CR.
-        guard content.place(of: 0x0D) == content.count - 1 else {
+        guard content.offset(of: 0x0D) == content.count - 1 else {
             throw .malformed("a line has no proper end")
         }
         let said = content.extracting(droppingLast: 1)

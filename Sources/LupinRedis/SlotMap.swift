@@ -74,7 +74,7 @@ package struct SlotMap: Sendable, Equatable {
             else { return nil }
             let host = node[0].bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
             let address = NodeAddress(host: host.isEmpty ? asked.host : host, port: port)
-            guard let index = place(of: address) else { return nil }
+            guard let index = index(of: address) else { return nil }
             // Bounded: both are slots. Each slot has one node.
             total += Int(last - first) + 1
             guard total <= HashSlot.count else { return nil }
@@ -85,7 +85,7 @@ package struct SlotMap: Sendable, Equatable {
     /// The most nodes of a cluster.
     private static let nodesMax = 1024
 
-    private mutating func place(of address: NodeAddress) -> Int16? {
+    private mutating func index(of address: NodeAddress) -> Int16? {
         if let known = nodes.firstIndex(of: address) { return Int16(known) }
         guard nodes.count < Self.nodesMax else { return nil }
         nodes.append(address)
@@ -106,7 +106,7 @@ package struct SlotMap: Sendable, Equatable {
 
     /// Notes that a slot has moved.
     package mutating func move(_ slot: Int, to address: NodeAddress) {
-        guard (0..<HashSlot.count).contains(slot), let index = place(of: address) else { return }
+        guard (0..<HashSlot.count).contains(slot), let index = index(of: address) else { return }
         if owners.isEmpty { owners = Array(repeating: -1, count: HashSlot.count) }
         owners[slot] = index
     }

@@ -81,7 +81,7 @@ extension DecodingContext {
                     example: "{/flags/new: true}"
                 )
                 for pair in pairs ?? [] {
-                    guard let pointer = jsonPointer(pair.key, at: pair.keyPlace),
+                    guard let pointer = jsonPointer(pair.key, at: pair.keyLocation),
                         let value = jsonText(pair.value)
                     else {
                         isComplete = false
@@ -92,7 +92,7 @@ extension DecodingContext {
             case "remove":
                 for item in items(entry.value) {
                     guard let text = text(item, expected: "a pointer", example: "/debug"),
-                        let pointer = jsonPointer(text, at: item.place), !text.isEmpty
+                        let pointer = jsonPointer(text, at: item.location), !text.isEmpty
                     else {
                         isComplete = false
                         continue
@@ -112,11 +112,11 @@ extension DecodingContext {
         return .json(edit)
     }
 
-    private func jsonPointer(_ text: String, at place: Place) -> JSONPointer? {
+    private func jsonPointer(_ text: String, at location: FileLocation) -> JSONPointer? {
         if let pointer = JSONPointer(text) { return pointer }
         let message = "\"\(text)\" is not a JSON pointer"
         let hint = "write /items/0/name; ~1 stands for / and ~0 for ~"
-        error(.type, message, at: place, hint: hint)
+        error(.type, message, at: location, hint: hint)
         return nil
     }
 

@@ -21,17 +21,17 @@ struct CacheConsistency {
     private func checkOverrides(_ policy: CachePolicy, _ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !policy.overrides.isEmpty, !rule.namesHosts else { return }
         let overrides = policy.overrides.joined(separator: ", ")
-        var place = entry
+        var location = entry
         if case .map(let inside) = entry.value.content,
             let own = inside.first(where: { $0.key == "ttl" || $0.key == "ignore" })
         {
-            place = own
+            location = own
         }
         context.warning(
             .cache,
             "the rule \"\(rule.name)\" overrides what origins say (\(overrides)), and does not "
                 + "name its hosts",
-            at: place,
+            at: location,
             hint: "write host: api.example in its match"
         )
     }

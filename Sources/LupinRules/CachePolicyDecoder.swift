@@ -26,9 +26,9 @@ struct CachePolicyDecoder {
             context.unknownKey(entry, in: "cache", known: known)
             return false
         }
-        switch key.place {
-        case .plain(let place):
-            return context.take(entry.value, key.setting, to: place, in: &policy)
+        switch key.destination {
+        case .plain(let keyPath):
+            return context.take(entry.value, key.setting, to: keyPath, in: &policy)
         case .special(let special): return decode(entry.value, key.setting, special, into: &policy)
         }
     }
@@ -156,7 +156,7 @@ struct CachePolicyDecoder {
         let items: [YAMLNode]
         switch node.content {
         case .map(let entries):
-            items = entries.map { YAMLNode(content: .map([$0]), place: $0.keyPlace) }
+            items = entries.map { YAMLNode(content: .map([$0]), location: $0.keyLocation) }
         case .list(let list): items = list
         case .scalar:
             return context.wrongType(node, "steps", write: "{set: {X-Env: dev}}")
@@ -165,7 +165,7 @@ struct CachePolicyDecoder {
         let decoder = StepDecoder(context: context, listeners: [], side: .modify)
         var steps: [RequestStep] = []
         for item in items {
-            let own = decoder.steps(YAMLNode(content: .list([item]), place: item.place))
+            let own = decoder.steps(YAMLNode(content: .list([item]), location: item.location))
             steps += own
             guard case .map(let entries) = item.content, let entry = entries.first else { continue }
             for name in own.compactMap(CacheKeyTable.vitalField) {

@@ -15,7 +15,7 @@ extension DecodingContext {
             let path = path(name, as: role, at: node)
         else { return nil }
         if isUnread {
-            note(unreadAt: node.place)
+            note(unreadAt: node.location)
             return (path, FileContents(bytes: []))
         }
         do {

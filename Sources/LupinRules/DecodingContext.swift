@@ -15,7 +15,7 @@ final class DecodingContext {
     /// What stands in the file for values of variables, and where they were filled in.
     private var drawn: [DrawnValue] = []
     /// Where values are not known, since nothing is read.
-    private var unreadPlaces: Set<Place> = []
+    private var unreadLocations: Set<FileLocation> = []
     private(set) var unreadReferences = 0
     /// The paths of the host lists that the file names.
     var files: [String] = []
@@ -31,7 +31,7 @@ final class DecodingContext {
     /// Whether it was reported that others can change the file.
     var hasRefusedFile = false
     /// The paths that the file names, and where each is named first.
-    private(set) var paths: [(named: NamedPath, place: any DiagnosticPlace)] = []
+    private(set) var paths: [(named: NamedPath, location: any DiagnosticLocation)] = []
     private var knownPaths: Set<NamedPath> = []
     /// How many words may still be compared with a mistyped one.
     private var comparisonsLeft = 20_000
@@ -55,16 +55,16 @@ final class DecodingContext {
     func note(variable name: String) { variables.insert(name) }
 
     /// Notes that the value of a variable stands at a node in the place of `reference`.
-    func note(drawn value: String, for reference: String, at place: Place) {
+    func note(drawn value: String, for reference: String, at location: FileLocation) {
         if !value.isEmpty {
-            drawn.append(DrawnValue(value: value, reference: reference, place: place))
+            drawn.append(DrawnValue(value: value, reference: reference, location: location))
         }
     }
 
     /// Notes that the value at a node isn't known: it can't be wrong.
-    func note(unreadAt place: Place) {
+    func note(unreadAt location: FileLocation) {
         guard isUnread else { return }
-        unreadPlaces.insert(place)
+        unreadLocations.insert(location)
         noteUnread()
     }
 
@@ -78,15 +78,16 @@ final class DecodingContext {
     func error(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: some DiagnosticPlace,
+        at location: some DiagnosticLocation,
         hint: String? = nil
     ) {
-        if unreadPlaces.contains(place.place) { return }
-        errors.append(diagnostic(code, message, at: place, hint))
+        if unreadLocations.contains(location.location) { return }
+        errors.append(diagnostic(code, message, at: location, hint))
     }
 
-    func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        errors.append(diagnostic(code, message, at: place, hint))
+    func error(_ code: Diagnostic.Code, _ message: String, at location: FileLocation, hint: String?)
+    {
+        errors.append(diagnostic(code, message, at: location, hint))
     }
 
     /// More lines are shown of no file: the first problems are printed, the others counted.
@@ -96,25 +97,30 @@ final class DecodingContext {
     func refuse<Value>(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: some DiagnosticPlace,
+        at location: some DiagnosticLocation,
         hint: String? = nil
     ) -> Value? {
-        error(code, message, at: place, hint: hint)
+        error(code, message, at: location, hint: hint)
         return nil
     }
 
     func warning(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: some DiagnosticPlace,
+        at location: some DiagnosticLocation,
         hint: String? = nil
     ) {
-        if unreadPlaces.contains(place.place) { return }
-        note(warning: diagnostic(code, message, at: place, hint))
+        if unreadLocations.contains(location.location) { return }
+        note(warning: diagnostic(code, message, at: location, hint))
     }
 
-    func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        note(warning: diagnostic(code, message, at: place, hint))
+    func warning(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at location: FileLocation,
+        hint: String?
+    ) {
+        note(warning: diagnostic(code, message, at: location, hint))
     }
 
     private func note(warning: Diagnostic) {
@@ -126,13 +132,13 @@ final class DecodingContext {
     private func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: Place,
+        at location: FileLocation,
         _ hint: String?
     ) -> Diagnostic {
         source.diagnostic(
             code,
             message,
-            at: place,
+            at: location,
             count: 1,
             hint: hint,
             showsLine: mayShowLine
@@ -142,14 +148,14 @@ final class DecodingContext {
     private func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: some DiagnosticPlace,
+        at location: some DiagnosticLocation,
         _ hint: String?
     ) -> Diagnostic {
         source.diagnostic(
             code,
             message,
-            at: place.place,
-            value: place.markedText,
+            at: location.location,
+            value: location.markedText,
             hint: hint,
             showsLine: mayShowLine
         )
@@ -170,14 +176,14 @@ final class DecodingContext {
         }
         let lead = isPlain ? 0 : 1
         let before = text.unicodeScalars.prefix(offset + count)
-        guard source.rest(at: node.place).dropFirst(lead).starts(with: before) else {
+        guard source.rest(at: node.location).dropFirst(lead).starts(with: before) else {
             return error(code, message, at: node, hint: hint)
         }
         errors.append(
             source.diagnostic(
                 code,
                 message,
-                at: node.place.shifted(by: lead + offset),
+                at: node.location.shifted(by: lead + offset),
                 count: max(1, count),
                 hint: hint,
                 showsLine: mayShowLine
@@ -196,13 +202,13 @@ final class DecodingContext {
         let values = HiddenTexts(
             drawn.filter { $0.value.count >= 6 }.map { (text: $0.value, mark: $0.reference) }
         )
-        let drawnHere = Dictionary(grouping: drawn, by: \.place.line)
+        let drawnHere = Dictionary(grouping: drawn, by: \.location.line)
         return diagnostics.map { diagnostic in
             var diagnostic =
                 secrets.isEmpty ? diagnostic : diagnostic.withoutSurroundings()
             diagnostic.excerpt = hidden.masked(diagnostic.excerpt)
             let here = drawnHere[diagnostic.line]?.filter {
-                $0.value.count >= 3 && diagnostic.isAt($0.place, in: source)
+                $0.value.count >= 3 && diagnostic.isAt($0.location, in: source)
             }
             let own = HiddenTexts((here ?? []).map { (text: $0.value, mark: $0.reference) })
             func masked(_ text: String) -> String { values.masked(own.masked(text)) }
@@ -215,10 +221,10 @@ final class DecodingContext {
     // MARK: Sentences that many decoders need
 
     func unknownKey(_ entry: YAMLNode.Entry, in section: String, known: [String]) {
-        let place = section.isEmpty ? "" : " in \"\(section)\""
+        let location = section.isEmpty ? "" : " in \"\(section)\""
         let words = entry.key.split(separator: " ", maxSplits: 1)
         if words.count == 2, entry.value.isEmpty, known.contains(String(words[0])) {
-            let message = "\"\(entry.key)\"\(place) has no colon"
+            let message = "\"\(entry.key)\"\(location) has no colon"
             return error(.key, message, at: entry, hint: "write \(words[0]): \(words[1])")
         }
         let hint: String
@@ -227,7 +233,7 @@ final class DecodingContext {
         } else {
             hint = "known: \(Self.names(known))"
         }
-        error(.key, "unknown key \"\(entry.key)\"\(place)", at: entry, hint: hint)
+        error(.key, "unknown key \"\(entry.key)\"\(location)", at: entry, hint: hint)
     }
 
     func unknownWord<Value>(
@@ -294,11 +300,11 @@ final class DecodingContext {
     func unavailable(
         _ subject: String,
         _ what: String,
-        at place: some DiagnosticPlace,
+        at location: some DiagnosticLocation,
         hint: String? = nil
     ) {
         let message = DecodingContext.unavailability(subject, what)
-        error(.unavailable, message, at: place, hint: hint)
+        error(.unavailable, message, at: location, hint: hint)
     }
 
     static func unavailability(_ subject: String, _ what: String) -> String {
@@ -336,9 +342,9 @@ final class DecodingContext {
     }
 
     /// Notes what a path is for.
-    func note(_ path: String, as role: PathRole, at place: some DiagnosticPlace) {
+    func note(_ path: String, as role: PathRole, at location: some DiagnosticLocation) {
         let named = NamedPath(role, path)
-        if knownPaths.insert(named).inserted { paths.append((named, place)) }
+        if knownPaths.insert(named).inserted { paths.append((named, location)) }
     }
 
     /// `~` is the effective user's home; other relative paths start at the file's directory.
@@ -380,14 +386,14 @@ package enum SecretReading: Sendable {
 private struct DrawnValue {
     let value: String
     let reference: String
-    let place: Place
+    let location: FileLocation
 }
 
 extension Diagnostic {
     /// Whether the problem is shown at a place, or within a value that begins there.
-    fileprivate func isAt(_ place: Place, in source: SourceFile) -> Bool {
-        line == place.line && column >= place.column
-            && column <= place.column + 1 + source.rest(at: place).prefix(4096).count
+    fileprivate func isAt(_ location: FileLocation, in source: SourceFile) -> Bool {
+        line == location.line && column >= location.column
+            && column <= location.column + 1 + source.rest(at: location).prefix(4096).count
     }
 }
 

@@ -6,7 +6,7 @@ import LupinCore
 struct YAMLNode: Sendable {
     struct Entry: Sendable {
         var key: String
-        var keyPlace: Place
+        var keyLocation: FileLocation
         var value: YAMLNode
     }
 
@@ -18,7 +18,7 @@ struct YAMLNode: Sendable {
     }
 
     var content: Content
-    var place: Place
+    var location: FileLocation
 
     /// Whether there is no value after the colon.
     var isEmpty: Bool {
@@ -50,16 +50,16 @@ struct YAMLNode: Sendable {
 }
 
 /// The place at which a problem is shown: a value, or the key of an entry.
-protocol DiagnosticPlace {
-    var place: Place { get }
+protocol DiagnosticLocation {
+    var location: FileLocation { get }
     /// The text above the carets.
     var markedText: String? { get }
 }
 
-extension YAMLNode: DiagnosticPlace {}
+extension YAMLNode: DiagnosticLocation {}
 
-extension YAMLNode.Entry: DiagnosticPlace {
-    var place: Place { keyPlace }
+extension YAMLNode.Entry: DiagnosticLocation {
+    var location: FileLocation { keyLocation }
     var markedText: String? { key }
 }
 
@@ -83,8 +83,8 @@ struct DocumentReader {
 
     /// Returns the tree of the file; nil when the text is not supported YAML or has no value.
     mutating func read() -> YAMLNode? {
-        if let place = aliasedKey() {
-            note("an alias or a collection as a key is not supported", at: place)
+        if let location = aliasedKey() {
+            note("an alias or a collection as a key is not supported", at: location)
             return nil
         }
         guard let root = compose() else { return nil }
@@ -123,28 +123,28 @@ struct DocumentReader {
     // MARK: Converting
 
     private mutating func convert(_ node: ComposedNode, depth: Int) -> YAMLNode {
-        let place = valuePlace(node.place)
+        let location = valueLocation(node.location)
         valuesLeft -= 1
         guard valuesLeft > 0, depth < DocumentReader.depthMax else {
             if valuesLeft == 0 {
-                note("aliases make the file too large", at: place, "write the values out")
+                note("aliases make the file too large", at: location, "write the values out")
             } else if valuesLeft > 0 {
-                note("the file is nested too deeply", at: place, "at most 64 levels")
+                note("the file is nested too deeply", at: location, "at most 64 levels")
             }
-            return YAMLNode(content: .scalar("", isPlain: true), place: place)
+            return YAMLNode(content: .scalar("", isPlain: true), location: location)
         }
         switch node {
         case .scalar(let text, let isPlain, _):
-            return YAMLNode(content: .scalar(text, isPlain: isPlain), place: place)
+            return YAMLNode(content: .scalar(text, isPlain: isPlain), location: location)
         case .list(let composed, _):
             var items: [YAMLNode] = []
             for item in composed {
                 guard valuesLeft > 0 else { break }
                 items.append(convert(item, depth: depth + 1))
             }
-            return YAMLNode(content: .list(items), place: place)
+            return YAMLNode(content: .list(items), location: location)
         case .map(let composed, _):
-            return YAMLNode(content: .map(entries(composed, depth: depth)), place: place)
+            return YAMLNode(content: .map(entries(composed, depth: depth)), location: location)
         }
     }
 
@@ -157,13 +157,13 @@ struct DocumentReader {
             guard valuesLeft > 0 else { break }
             let keyNode = convert(key, depth: depth + 1)
             guard case .scalar(let name, let isPlain) = keyNode.content else {
-                note("a list or a map as a key is not supported", at: keyNode.place)
+                note("a list or a map as a key is not supported", at: keyNode.location)
                 continue
             }
             if name == "<<", isPlain {
                 note(
                     "merge keys are not supported",
-                    at: keyNode.place,
+                    at: keyNode.location,
                     count: 2,
                     "write the keys out, or use a named policy"
                 )
@@ -174,14 +174,14 @@ struct DocumentReader {
                     source.diagnostic(
                         .name,
                         "a key holds a control character, or one that reorders or hides text",
-                        at: keyNode.place,
+                        at: keyNode.location,
                         hint: "lupin would show it as \(LogText.plain(name))"
                     )
                 )
             }
             let entry = YAMLNode.Entry(
                 key: name,
-                keyPlace: keyNode.place,
+                keyLocation: keyNode.location,
                 value: convert(value, depth: depth + 1)
             )
             result.append(entry)
@@ -190,8 +190,8 @@ struct DocumentReader {
     }
 
     /// Returns the place of the value itself, after an anchor; reports tags.
-    private mutating func valuePlace(_ mark: Place) -> Place {
-        var place = mark
+    private mutating func valueLocation(_ mark: FileLocation) -> FileLocation {
+        var location = mark
         var rest = source.rest(at: mark)
         while let first = rest.first, first == "&" || first == "!" {
             let word = rest.prefix { $0 != " " && $0 != "\t" }
@@ -199,36 +199,36 @@ struct DocumentReader {
                 let tag = String(String.UnicodeScalarView(word))
                 note(
                     "tags such as \(tag) are not supported",
-                    at: place,
+                    at: location,
                     count: word.count,
                     "leave it out: the key decides the type"
                 )
             }
             let blank = rest.dropFirst(word.count).prefix { $0 == " " || $0 == "\t" }
-            place = place.shifted(by: word.count + blank.count)
-            rest = source.rest(at: place)
+            location = location.shifted(by: word.count + blank.count)
+            rest = source.rest(at: location)
         }
-        return rest.isEmpty || rest.first == "#" ? mark : place
+        return rest.isEmpty || rest.first == "#" ? mark : location
     }
 
     // MARK: Problems
 
     private mutating func note(
         _ message: String,
-        at place: Place,
+        at location: FileLocation,
         count: Int? = nil,
         _ hint: String? = nil
     ) {
-        let problem = source.diagnostic(.syntax, message, at: place, count: count, hint: hint)
+        let problem = source.diagnostic(.syntax, message, at: location, count: count, hint: hint)
         if problems.last != problem { problems.append(problem) }
     }
 
     /// Finds a key that looks like a collection or an alias, in a file with many aliases.
     ///
     /// Nothing in the format has such a key.
-    private func aliasedKey() -> Place? {
+    private func aliasedKey() -> FileLocation? {
         var aliases = 0
-        var suspect: Place?
+        var suspect: FileLocation?
         for number in 1...max(1, source.lineCount) {
             guard let line = source.line(number).map(Array.init) else { continue }
             var solid: Unicode.Scalar = " "
@@ -246,7 +246,7 @@ struct DocumentReader {
                 }
                 if scalar != " " { solid = scalar }
                 if suspect == nil, next == " ", closes || (scalar == "?" && opens) {
-                    suspect = Place(line: number, column: i + 1)
+                    suspect = FileLocation(line: number, column: i + 1)
                 }
             }
         }
@@ -259,18 +259,18 @@ struct DocumentReader {
 extension DocumentReader {
     private mutating func note(_ failure: YAMLFailure) {
         switch failure {
-        case .syntax(let problem, let place, let opening):
+        case .syntax(let problem, let location, let opening):
             // For an unclosed list, its beginning is more helpful than the place of detection.
             let isOpen = problem.contains("expected ',' or")
-            if noteBareEntry(problem, at: place, opening) { return }
-            noteSyntax(problem, at: isOpen ? opening ?? place : place)
+            if noteBareEntry(problem, at: location, opening) { return }
+            noteSyntax(problem, at: isOpen ? opening ?? location : location)
         case .forbiddenCharacter:
-            let place = source.place(where: DocumentReader.isForbidden)
-            note("a control character is not allowed", at: place, count: 1)
-        case .tooDeep(let place):
-            note("the file is nested too deeply", at: place, "at most 64 levels")
+            let location = source.location(where: DocumentReader.isForbidden)
+            note("a control character is not allowed", at: location, count: 1)
+        case .tooDeep(let location):
+            note("the file is nested too deeply", at: location, "at most 64 levels")
         case .outOfMemory:
-            note("the file cannot be read as YAML", at: Place(line: 1, column: 1))
+            note("the file cannot be read as YAML", at: FileLocation(line: 1, column: 1))
         }
     }
 
@@ -287,12 +287,12 @@ extension DocumentReader {
     /// - Returns: Whether it is the problem.
     private mutating func noteBareEntry(
         _ problem: String,
-        at place: Place,
-        _ opening: Place?
+        at location: FileLocation,
+        _ opening: FileLocation?
     ) -> Bool {
         var number: Int?
         if problem.contains("could not find expected ':'") { number = opening?.line }
-        if problem.contains("mapping values are not allowed") { number = place.line - 1 }
+        if problem.contains("mapping values are not allowed") { number = location.line - 1 }
         guard let number, let line = source.line(number) else { return false }
         let text = line.drop { $0 == " " || $0 == "-" }
         let words = String(text).split(separator: " ", maxSplits: 1)
@@ -300,14 +300,14 @@ extension DocumentReader {
             words[0].utf8.allSatisfy({ $0 == 0x5F || $0.asciiLowercased &- 0x61 < 26 }),
             !text.contains(where: { ":#\"'{}[],".unicodeScalars.contains($0) })
         else { return false }
-        let start = Place(line: number, column: line.count - text.count + 1)
+        let start = FileLocation(line: number, column: line.count - text.count + 1)
         let hint = "write \(words[0]): \(words[1])"
         note("\"\(String(text))\" has no colon", at: start, count: text.count, hint)
         return true
     }
 
-    private mutating func noteSyntax(_ problem: String, at place: Place) {
-        if let tab = tabIndentation(at: place) {
+    private mutating func noteSyntax(_ problem: String, at location: FileLocation) {
+        if let tab = tabIndentation(at: location) {
             note("a tab cannot indent", at: tab, count: 1, "write spaces")
             return
         }
@@ -344,21 +344,21 @@ extension DocumentReader {
             ),
         ]
         for entry in known where problem.contains(entry.part) {
-            note(entry.message, at: place, count: 1, entry.hint)
+            note(entry.message, at: location, count: 1, entry.hint)
             return
         }
-        note("not YAML: \(problem)", at: place, count: 1)
+        note("not YAML: \(problem)", at: location, count: 1)
     }
 
-    /// Finds a tab in the indentation of the line at `place`, or of the previous line.
-    private func tabIndentation(at place: Place) -> Place? {
-        for number in [place.line, place.line - 1] {
+    /// Finds a tab in the indentation of the line at `location`, or of the previous line.
+    private func tabIndentation(at location: FileLocation) -> FileLocation? {
+        for number in [location.line, location.line - 1] {
             guard let line = source.line(number) else { continue }
             let blanks = line.prefix { $0 == " " || $0 == "\t" }
             var column = 0
             for scalar in blanks {
                 column += 1
-                if scalar == "\t" { return Place(line: number, column: column) }
+                if scalar == "\t" { return FileLocation(line: number, column: column) }
             }
         }
         return nil

@@ -100,7 +100,7 @@ extension WrittenFile {
     }
 
     static func remark(_ entry: YAMLNode.Entry) -> String {
-        "line \(entry.keyPlace.line)"
+        "line \(entry.keyLocation.line)"
     }
 
     static func entries(of entry: YAMLNode.Entry?) -> [YAMLNode.Entry] {
@@ -145,7 +145,7 @@ extension WrittenFile {
         for (index, item) in items.enumerated() {
             guard case .map(let entries) = item.content, let first = entries.first else { continue }
             if index > 0 { lines.append("") }
-            let line = first.keyPlace.line
+            let line = first.keyLocation.line
             let named = entries.first { $0.key == "name" }
             let name = named.map { WrittenText.flow($0.value) } ?? "rule@\(line)"
             lines.append(WrittenText.remarked("  - name: \(name)", "line \(line)"))

@@ -256,7 +256,7 @@ package enum FileAccess {
     }
 
     /// For the next bytes of a named pipe; a loop may be waiting.
-    private static let pipePatience: CInt = 2000
+    private static let pipeTimeout: CInt = 2000
 
     /// Waits for bytes, or for the end; false for a failed read of another kind, too.
     private static func isReadable(_ descriptor: CInt, withinMilliseconds time: CInt) -> Bool {
@@ -279,7 +279,7 @@ package enum FileAccess {
             let count = unsafe block.withUnsafeMutableBytes {
                 unsafe Glibc.read(descriptor, $0.baseAddress, size)
             }
-            if count < 0, isReadable(descriptor, withinMilliseconds: pipePatience) { continue }
+            if count < 0, isReadable(descriptor, withinMilliseconds: pipeTimeout) { continue }
             guard count >= 0 else { throw FileProblem("reading it fails") }
             if count == 0 { return bytes }
             bytes += block[..<count]

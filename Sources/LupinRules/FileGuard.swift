@@ -20,12 +20,12 @@ struct FileGuard {
             )
         }
         var told: Set<String> = []
-        for (named, place) in context.paths.sorted(by: { $0.named.path < $1.named.path }) {
+        for (named, location) in context.paths.sorted(by: { $0.named.path < $1.named.path }) {
             guard let say = named.role.say, key != nil || say.isAlwaysGuarded,
                 told.insert(named.path).inserted
             else { continue }
             let ways = context.surroundings.openWay(named.path)
-            context.refuse(ways, since: "\(named.path) says \(say.what)", at: place)
+            context.refuse(ways, since: "\(named.path) says \(say.what)", at: location)
         }
     }
 
@@ -69,8 +69,8 @@ extension PathRole {
 
 extension DecodingContext {
     /// Reports each way by which another user could change the rules file.
-    func refuseOpenFile(_ reason: String, at place: some DiagnosticPlace) {
-        refuse(surroundings.standings, since: reason, at: place)
+    func refuseOpenFile(_ reason: String, at location: some DiagnosticLocation) {
+        refuse(surroundings.standings, since: reason, at: location)
         hasRefusedFile = true
     }
 
@@ -78,17 +78,17 @@ extension DecodingContext {
     func refuse(
         _ standings: [FileStanding],
         since reason: String,
-        at place: some DiagnosticPlace
+        at location: some DiagnosticLocation
     ) {
         for standing in standings {
             let what = standing.isDirectory ? "the directory \(standing.path)" : standing.path
             if !standing.isOwnedByUserOrRoot {
                 let message = "\(reason), and \(what) belongs to another user"
-                error(.file, message, at: place, hint: "it must be yours or root's: chown it")
+                error(.file, message, at: location, hint: "it must be yours or root's: chown it")
             }
             if standing.isWritableByOthers {
                 let message = "\(reason), and others can write to \(what)"
-                error(.file, message, at: place, hint: "chmod go-w \(standing.path)")
+                error(.file, message, at: location, hint: "chmod go-w \(standing.path)")
             }
         }
     }

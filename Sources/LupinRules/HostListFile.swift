@@ -32,7 +32,7 @@ extension DecodingContext {
         else { return nil }
         let source = "{file: \(name)}"
         if isUnread {
-            note(unreadAt: value.place)
+            note(unreadAt: value.location)
             return HostPattern(HostList(HostList.Builder()), source: source)
         }
         if let known = hostLists[path] { return known.map { HostPattern($0, source: source) } }
@@ -75,14 +75,14 @@ extension DecodingContext {
             RulesFile.directory(of: path) == RulesFile.directory(of: source.name)
             || path.hasPrefix("\(surroundings.directory)/") && !path.contains("/../")
         guard isBeside else {
-            let lines = problems.prefix(Self.problemsMax).map { "\($0.place.line)" }
+            let lines = problems.prefix(Self.problemsMax).map { "\($0.location.line)" }
             let message = "\(path): no host or pattern on line \(lines.joined(separator: ", "))"
             let hint = "its text is not shown, since it lies in another directory"
             return error(.host, message, at: node, hint: hint)
         }
         let source = SourceFile(name: path, text: String(decoding: bytes, as: UTF8.self))
         for problem in problems.prefix(Self.problemsMax) {
-            add(errors: [source.diagnostic(.host, problem.message, at: problem.place)])
+            add(errors: [source.diagnostic(.host, problem.message, at: problem.location)])
         }
     }
 
@@ -97,7 +97,7 @@ extension DecodingContext {
 package struct HostListReader {
     package struct Problem: Sendable {
         package let message: String
-        package let place: Place
+        package let location: FileLocation
     }
 
     private(set) var hosts = HostList.Builder()
@@ -171,7 +171,9 @@ package struct HostListReader {
     }
 
     private mutating func note(_ message: String, _ line: Int, _ column: Int) {
-        problems.append(Problem(message: message, place: Place(line: line, column: column)))
+        problems.append(
+            Problem(message: message, location: FileLocation(line: line, column: column))
+        )
     }
 
     /// Whether a word is an IP address, with or without a zone.

@@ -229,7 +229,7 @@ extension DecodingContext {
             guard let value = environmentValue(argument, at: node, refuse: refuse) else {
                 return nil
             }
-            note(drawn: value, for: reference.shownName, at: node.place)
+            note(drawn: value, for: reference.shownName, at: node.location)
             return .text(value)
         case ("file", .userinfo) where !argument.isEmpty:
             return secretFile(argument, at: node, refuse: refuse).map { .text($0.text) }
@@ -324,7 +324,7 @@ extension DecodingContext {
         switch surroundings.secrets {
         case .named: return placeholder
         case .unread:
-            note(unreadAt: node.place)
+            note(unreadAt: node.location)
             return placeholder
         case .required, .available: break
         }
@@ -348,7 +348,7 @@ extension DecodingContext {
             fallback = String(argument[marker.upperBound...])
         }
         if isUnread {
-            note(unreadAt: node.place)
+            note(unreadAt: node.location)
             return Self.placeholder("env", name)
         }
         // As at the start of a file: what a shell read of one has it, too.
@@ -386,7 +386,7 @@ extension DecodingContext {
     ) -> (path: String, text: String)? {
         guard let path = path(name, as: .secret, at: node) else { return nil }
         guard surroundings.secrets == .required else {
-            note(unreadAt: node.place)
+            note(unreadAt: node.location)
             return (path, secretAtHand(path))
         }
         let contents: FileContents

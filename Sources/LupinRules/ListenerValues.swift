@@ -23,7 +23,7 @@ extension DecodingContext {
                 error(.bind, message, at: item, hint: "first on line \(lines[index])")
             }
             result.append(listener)
-            lines.append(item.place.line)
+            lines.append(item.location.line)
         }
         if items(entry.value).isEmpty {
             error(.range, "there is no listener", at: entry.value, hint: "write \(example)")

@@ -8,10 +8,10 @@ extension DecodingContext {
     func take<Root>(
         _ node: YAMLNode,
         _ setting: Setting,
-        to place: ValuePlace<Root>,
+        to keyPath: ValueKeyPath<Root>,
         in root: inout Root
     ) -> Bool {
-        switch place {
+        switch keyPath {
         case .duration(let path): return set(&root[keyPath: path], duration(node, setting))
         case .durationOrWord(let path): return set(&root[keyPath: path], duration(node, setting))
         case .number(let path):

@@ -74,7 +74,7 @@ extension DecodingContext {
         standard: Policy,
         _ read: ([YAMLNode.Entry], Policy) -> Policy?
     ) -> Policy? {
-        let line = entry.keyPlace.line
+        let line = entry.keyLocation.line
         let rest = entries.filter { $0.key != "use" }
         guard let use = entries.first(where: { $0.key == "use" }) else {
             var policy = standard

@@ -51,17 +51,17 @@ struct RetryConsistency {
         let whose = isOwn ? "timeouts.total of the rule" : "timeouts.total"
         let text = UnitText.duration(time.milliseconds)
         let most = UnitText.duration(total.milliseconds)
-        var place = entry.value
+        var location = entry.value
         var whence = " of \"\(policy.name)\""
         if case .map(let inside) = entry.value.content,
             let own = inside.first(where: { $0.key == "per_try" })
         {
-            place = own.value
+            location = own.value
             whence = ""
         }
         let message = "per_try \(text)\(whence) is not less than \(whose), \(most)"
         let hint = "no second attempt would have time: write less, or per_try: none"
-        context.error(.retry, message, at: place, hint: hint)
+        context.error(.retry, message, at: location, hint: hint)
     }
 
     /// Warns when the rule matches no GET, since only GET is resumed by range.

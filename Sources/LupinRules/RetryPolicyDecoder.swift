@@ -28,9 +28,9 @@ struct RetryPolicyDecoder {
             context.unknownKey(entry, in: "retry", known: known)
             return false
         }
-        switch key.place {
-        case .plain(let place):
-            return context.take(entry.value, key.setting, to: place, in: &policy)
+        switch key.destination {
+        case .plain(let keyPath):
+            return context.take(entry.value, key.setting, to: keyPath, in: &policy)
         case .special(let special): return decode(entry, key.setting, special, into: &policy)
         }
     }

@@ -46,10 +46,10 @@ struct RuleDecoder {
         for (hidden, hiding) in rules.explainShadowing() {
             let rule = rules.rules[hidden]
             let earlier = rules.rules[hiding]
-            let place = Place(line: rule.line, column: firstColumn(ofLine: rule.line))
+            let location = FileLocation(line: rule.line, column: firstColumn(ofLine: rule.line))
             let message = "the rule \"\(rule.name)\" can never match"
             let hint = "hidden by \"\(earlier.name)\" on line \(earlier.line), which has stop: true"
-            context.warning(.shadow, message, at: place, hint: hint)
+            context.warning(.shadow, message, at: location, hint: hint)
         }
     }
 
@@ -66,7 +66,7 @@ struct RuleDecoder {
         _ entries: [YAMLNode.Entry],
         lines: inout [String: Int]
     ) -> Rule {
-        let line = entries.first?.keyPlace.line ?? node.place.line
+        let line = entries.first?.keyLocation.line ?? node.location.line
         var rule = Rule(name: "rule@\(line)", line: line, matches: [])
         decodeName(entries, into: &rule, lines: &lines)
         var hasMatch = false
@@ -77,7 +77,7 @@ struct RuleDecoder {
         }
         if !hasMatch {
             let message = "the rule \"\(rule.name)\" has no \"match\""
-            context.error(.key, message, at: node.place, hint: "write match: {} for everything")
+            context.error(.key, message, at: node.location, hint: "write match: {} for everything")
         }
         return rule
     }
@@ -214,9 +214,9 @@ struct RuleDecoder {
     ) {
         for (entry, setting, leaf) in settings(node, in: section, example: example) {
             switch leaf {
-            case .timeout(let place):
-                rule.timeouts.take(place) { timeouts in
-                    context.take(entry.value, setting, to: place, in: &timeouts)
+            case .timeout(let keyPath):
+                rule.timeouts.take(keyPath) { timeouts in
+                    context.take(entry.value, setting, to: keyPath, in: &timeouts)
                 }
             case .logHeaders: rule.log.headers = context.loggedHeaders(entry.value)
             case .logLevel: rule.log.level = context.logLevel(entry.value, setting)
@@ -261,9 +261,9 @@ extension Rule {
         guard RuleKey(rawValue: entry.key)?.row.together == .merges,
             case .map(let leaves) = entry.value.content, !leaves.isEmpty
         else {
-            keyLines[entry.key] = entry.keyPlace.line
+            keyLines[entry.key] = entry.keyLocation.line
             return
         }
-        for leaf in leaves { keyLines["\(entry.key).\(leaf.key)"] = leaf.keyPlace.line }
+        for leaf in leaves { keyLines["\(entry.key).\(leaf.key)"] = leaf.keyLocation.line }
     }
 }

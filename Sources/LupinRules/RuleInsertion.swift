@@ -41,12 +41,12 @@ package struct RuleInsertion: Equatable, Sendable {
         if lines.allSatisfy({ $0.isEmpty || $0.hasPrefix("#") }), !lines.contains("---") {
             lines.append("lupin: 1")
         }
-        let (place, indentation) = try Self.place(in: &lines)
+        let (insertionPoint, indentation) = try Self.insertionPoint(in: &lines)
         let new = item.map { $0.isEmpty ? "" : String(repeating: " ", count: indentation) + $0 }
-        lines.insert(contentsOf: new, at: place)
+        lines.insert(contentsOf: new, at: insertionPoint)
         let ending = text.contains("\r\n") ? "\r\n" : "\n"
         self.text = lines.joined(separator: ending) + ending
-        added = place..<place + new.count
+        added = insertionPoint..<insertionPoint + new.count
     }
 
     /// The snippet's lines, its common indentation taken off.
@@ -64,7 +64,7 @@ package struct RuleInsertion: Equatable, Sendable {
     }
 
     /// Where the next rule goes: the index of its first line, and how far it is indented.
-    private static func place(in lines: inout [String]) throws(Problem) -> (Int, Int) {
+    private static func insertionPoint(in lines: inout [String]) throws(Problem) -> (Int, Int) {
         guard let key = lines.firstIndex(where: { $0.hasPrefix("rules:") }) else {
             while lines.last?.isBlank == true { lines.removeLast() }
             let end = lines.lastIndex(of: "...") ?? lines.count

@@ -86,11 +86,11 @@ package enum RulesFile {
                 name: fileName,
                 text: String(decoding: content, as: UTF8.self)
             )
-            let place = repaired.place { $0 == "\u{FFFD}" }
+            let location = repaired.location { $0 == "\u{FFFD}" }
             let problem = repaired.diagnostic(
                 .syntax,
                 "the file is not UTF-8",
-                at: place,
+                at: location,
                 count: 1,
                 hint: "save it as UTF-8"
             )

@@ -43,14 +43,14 @@ struct SettingsDecoder {
     }
 
     /// Tells that `lupin: 1` is missing.
-    func requireVersion(at place: Place = Place(line: 1, column: 1)) {
+    func requireVersion(at location: FileLocation = FileLocation(line: 1, column: 1)) {
         let message = "the file does not say the version of its format"
-        context.error(.key, message, at: place, hint: "write lupin: 1 as its first line")
+        context.error(.key, message, at: location, hint: "write lupin: 1 as its first line")
     }
 
     private func checkVersion(_ root: [YAMLNode.Entry]) {
         guard let entry = root.first(where: { $0.key == "lupin" }) else {
-            requireVersion(at: root.first?.keyPlace ?? Place(line: 1, column: 1))
+            requireVersion(at: root.first?.keyLocation ?? FileLocation(line: 1, column: 1))
             return
         }
         let version = context.text(entry.value, expected: "a version", example: "lupin: 1")
@@ -63,7 +63,7 @@ struct SettingsDecoder {
     // MARK: Walking the table
 
     private mutating func note(_ entry: YAMLNode.Entry, as name: String) {
-        places[name] = (line: entry.keyPlace.line, column: entry.keyPlace.column)
+        places[name] = (line: entry.keyLocation.line, column: entry.keyLocation.column)
     }
 
     private mutating func decode(_ entries: [YAMLNode.Entry], in section: String) {
@@ -129,10 +129,10 @@ struct SettingsDecoder {
             }
             return
         }
-        switch setting.place {
-        case .plain(let place): context.take(entry.value, setting, to: place, in: &settings)
-        case .timeouts(let place):
-            context.take(entry.value, setting, to: place, in: &settings.timeouts)
+        switch setting.destination {
+        case .plain(let keyPath): context.take(entry.value, setting, to: keyPath, in: &settings)
+        case .timeouts(let keyPath):
+            context.take(entry.value, setting, to: keyPath, in: &settings.timeouts)
         case .special(let special): decode(entry, setting, special)
         // Listeners and policies are read whole.
         case .listener, .nowhere: break
@@ -202,7 +202,7 @@ struct SettingsDecoder {
         case .telemetryHeaders: set(&settings.telemetry.headers, context.collectorFields(node))
         case .telemetryTraces: set(&settings.telemetry.traces, context.keptTraces(node))
         case .telemetryMetrics: set(&settings.telemetry.metrics, context.metricInterval(node))
-        case .telemetryPrometheus: set(&settings.telemetry.prometheus, context.listenPlace(node))
+        case .telemetryPrometheus: set(&settings.telemetry.prometheus, context.listenEndpoint(node))
         case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
         case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }

@@ -4,13 +4,15 @@
 import LupinCore
 
 /// A place in the file as libyaml counts it: lines from 1, columns from 1 in Unicode scalars.
-package struct Place: Sendable, Equatable, Hashable {
+package struct FileLocation: Sendable, Equatable, Hashable {
     package var line: Int
     package var column: Int
 
-    static let wholeFile = Place(line: 0, column: 0)
+    static let wholeFile = FileLocation(line: 0, column: 0)
 
-    func shifted(by columns: Int) -> Place { Place(line: line, column: column &+ columns) }
+    func shifted(by columns: Int) -> FileLocation {
+        FileLocation(line: line, column: column &+ columns)
+    }
 }
 
 /// The lines of one file.
@@ -43,23 +45,23 @@ struct SourceFile: Sendable {
     }
 
     /// The place of the first matching scalar; the start of the file when there is none.
-    func place(where isWanted: (Unicode.Scalar) -> Bool) -> Place {
+    func location(where isWanted: (Unicode.Scalar) -> Bool) -> FileLocation {
         for (index, line) in lines.enumerated() {
             let scalars = line.scalars
             guard let found = scalars.firstIndex(where: isWanted) else { continue }
             let column = scalars.distance(from: scalars.startIndex, to: found) + 1
-            return Place(line: index + 1, column: column)
+            return FileLocation(line: index + 1, column: column)
         }
-        return Place(line: 1, column: 1)
+        return FileLocation(line: 1, column: 1)
     }
 
-    /// The rest of the line from `place` on.
-    func rest(at place: Place) -> Substring.UnicodeScalarView {
-        guard place.line >= 1, place.line <= lines.count, place.column >= 1 else {
+    /// The rest of the line from `location` on.
+    func rest(at location: FileLocation) -> Substring.UnicodeScalarView {
+        guard location.line >= 1, location.line <= lines.count, location.column >= 1 else {
             return Substring().unicodeScalars
         }
-        let line = lines[place.line - 1]
-        let offset = place.column - 1
+        let line = lines[location.line - 1]
+        let offset = location.column - 1
         let passed = min(offset / Self.landmarkScalars, line.landmarks.count)
         let start = passed == 0 ? line.scalars.startIndex : line.landmarks[passed - 1]
         return line.scalars[start...].dropFirst(offset - passed * Self.landmarkScalars)
@@ -105,37 +107,38 @@ struct SourceFile: Sendable {
 // MARK: Diagnostics
 
 extension SourceFile {
-    /// Creates a diagnostic at `place`, with carets below `count` scalars; nil measures the value.
+    /// Creates a diagnostic at `location`, with carets below `count` scalars; nil measures the
+    /// value.
     ///
     /// Without `showsLine` it costs next to nothing.
     func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
-        at place: Place,
+        at location: FileLocation,
         count: Int? = nil,
         value: String? = nil,
         hint: String? = nil,
         showsLine: Bool = true
     ) -> Diagnostic {
-        guard let line = line(place.line), showsLine else {
+        guard let line = line(location.line), showsLine else {
             return Diagnostic(
                 code: code,
                 message: SourceFile.printable(message),
                 hint: hint.map(SourceFile.printable),
                 file: SourceFile.printable(name),
-                line: place.line > 0 ? place.line : 0,
-                column: place.line > 0 ? max(1, place.column) : 0,
+                line: location.line > 0 ? location.line : 0,
+                column: location.line > 0 ? max(1, location.column) : 0,
                 excerpt: "",
                 caretOffset: 0,
                 caretCount: 0
             )
         }
-        let window = window(of: line, at: place)
+        let window = window(of: line, at: location)
         // The column for users counts characters; libyaml counts scalars.
         let column =
-            place.column > SourceFile.windowScalars
-            ? place.column : characters(line.prefix(max(0, place.column - 1))) + 1
-        let length = count ?? extent(at: place, value: value)
+            location.column > SourceFile.windowScalars
+            ? location.column : characters(line.prefix(max(0, location.column - 1))) + 1
+        let length = count ?? extent(at: location, value: value)
         let marked = characters(window.shown.dropFirst(window.before).prefix(length))
         let lead = window.isCut ? "…" : ""
         // Tabs become single spaces in the excerpt, to keep the carets aligned.
@@ -148,7 +151,7 @@ extension SourceFile {
             message: SourceFile.printable(message),
             hint: hint.map(SourceFile.printable),
             file: SourceFile.printable(name),
-            line: place.line,
+            line: location.line,
             column: column,
             excerpt: excerpt,
             caretOffset: lead.count + characters(window.shown.prefix(window.before)),
@@ -174,14 +177,14 @@ extension SourceFile {
     /// A password that begins this far before a window is masked in it.
     private static let urlScalars = 512
 
-    private func window(of line: Substring.UnicodeScalarView, at place: Place) -> Window {
-        let before = max(0, place.column - 1)
+    private func window(of line: Substring.UnicodeScalarView, at location: FileLocation) -> Window {
+        let before = max(0, location.column - 1)
         let blank = line.prefix(SourceFile.windowScalars).prefix { $0 == " " || $0 == "\t" }.count
         let isCut = before >= SourceFile.windowScalars
         let start = isCut ? before - SourceFile.windowLead : min(blank, before)
         let from = max(0, start - SourceFile.urlScalars)
         let end = start + SourceFile.windowScalars
-        let around = rest(at: Place(line: place.line, column: from + 1))
+        let around = rest(at: FileLocation(line: location.line, column: from + 1))
             .prefix(end - from + SourceFile.urlScalars)
         let masked = SourceFile.masked(Array(around))
         let shown = masked.dropFirst(start - from).prefix(SourceFile.windowScalars)
@@ -193,9 +196,9 @@ extension SourceFile {
         )
     }
 
-    /// The number of scalars of the value or key at `place`, on its line.
-    private func extent(at place: Place, value: String?) -> Int {
-        let rest = rest(at: place).prefix(SourceFile.windowScalars)
+    /// The number of scalars of the value or key at `location`, on its line.
+    private func extent(at location: FileLocation, value: String?) -> Int {
+        let rest = rest(at: location).prefix(SourceFile.windowScalars)
         guard let first = rest.first else { return 1 }
         switch first {
         case "\"", "'":

@@ -41,21 +41,24 @@ extension DecodingContext {
             switch entry.key {
             case "tokens": rule.standIns = standInTokens(entry.value, tokens)
             case "in":
-                rule.standInPlaces = items(entry.value).compactMap(standInPlace).reduce(into: []) {
-                    $0.formUnion($1)
-                }
+                rule.standInLocations = items(entry.value).compactMap(standInLocation).reduce(
+                    into: []) {
+                        $0.formUnion($1)
+                    }
             default: unknownKey(entry, in: "stand_ins", known: ["tokens", "in"])
             }
         }
     }
 
-    private func standInPlace(_ node: YAMLNode) -> StandInPlaces? {
-        let words = StandInPlaces.words.map(\.word)
+    private func standInLocation(_ node: YAMLNode) -> StandInLocations? {
+        let words = StandInLocations.words.map(\.word)
         let example = words.joined(separator: ", ")
         guard let text = text(node, expected: "fields, query or path", example: example) else {
             return nil
         }
-        if let place = StandInPlaces.words.first(where: { $0.word == text })?.place { return place }
+        if let location = StandInLocations.words.first(where: { $0.word == text })?.location {
+            return location
+        }
         if text == "body" {
             let message = "a stand-in in a body is not exchanged"
             return refuse(.unavailable, message, at: node, hint: "write \(example)")

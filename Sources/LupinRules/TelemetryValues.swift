@@ -87,9 +87,9 @@ extension DecodingContext {
 
     /// `telemetry.prometheus.listen`: `off`, as `.some(nil)`, or a place; nil when a problem was
     /// told.
-    func listenPlace(_ node: YAMLNode) -> ListenPlace?? {
+    func listenEndpoint(_ node: YAMLNode) -> ListenEndpoint?? {
         if case .scalar("off", _) = node.content { return .some(nil) }
-        return listenerAddress(node).map { ListenPlace(address: $0.address, port: $0.port) }
+        return listenerAddress(node).map { ListenEndpoint(address: $0.address, port: $0.port) }
     }
 
     /// Warns of secrets that would go to the collector in clear.

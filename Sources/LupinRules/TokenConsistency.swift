@@ -21,7 +21,7 @@ struct TokenConsistency {
                 }
                 checkPlainText(token, rule, entry)
             }
-            if rule.standInPlaces != .fields, named.isEmpty,
+            if rule.standInLocations != .fields, named.isEmpty,
                 let entry = entries.first(where: { $0.key == RuleKey.standIns.rawValue }),
                 !entries.contains(where: { Self.namesToken($0.value) })
             {
@@ -74,12 +74,12 @@ struct TokenConsistency {
                 switch move.reason {
                 case .host:
                     (
-                        "to \(move.place), which does not get the token \"\(move.token)\"",
+                        "to \(move.target), which does not get the token \"\(move.token)\"",
                         "hosts: [\(move.host)]"
                     )
                 case .clearText:
                     (
-                        "in clear to \(move.place), where the token \"\(move.token)\" does not go",
+                        "in clear to \(move.target), where the token \"\(move.token)\" does not go",
                         "plain_http: true"
                     )
                 }
@@ -130,7 +130,7 @@ struct TokenConsistency {
             context.warning(
                 .name,
                 "the token \"\(token.name)\" is used by no rule",
-                at: Place(line: token.line, column: firstColumn(ofLine: token.line)),
+                at: FileLocation(line: token.line, column: firstColumn(ofLine: token.line)),
                 hint: "write request: [{auth: \(token.name)}] in a rule"
             )
         }

@@ -62,7 +62,7 @@ struct TokenDecoder {
         }
         var definition = TokenDefinition(
             name: entry.key,
-            line: entry.keyPlace.line,
+            line: entry.keyLocation.line,
             source: source,
             field: common.header?.field
         )

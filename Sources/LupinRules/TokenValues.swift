@@ -242,26 +242,26 @@ extension DecodingContext {
 
     /// Notes the program of a command, and scripts among its arguments.
     private func noteProgram(_ word: String, isFirst: Bool, at node: YAMLNode) {
-        var places = word.contains("/") ? [word] : []
-        if isFirst, places.isEmpty {
+        var paths = word.contains("/") ? [word] : []
+        if isFirst, paths.isEmpty {
             let folders = surroundings.environment["PATH"] ?? ""
-            places = folders.split(separator: ":").map { "\($0)/\(word)" }
+            paths = folders.split(separator: ":").map { "\($0)/\(word)" }
         }
-        if isFirst { demandProgram(word, places, at: node) }
+        if isFirst { demandProgram(word, paths, at: node) }
         // The first that is there runs.
-        if let file = places.first(where: surroundings.isFile) {
+        if let file = paths.first(where: surroundings.isFile) {
             note(file, as: .program, at: node)
         }
     }
 
     /// Warns about a program that can't be run now: requests get 502 until it can.
-    private func demandProgram(_ word: String, _ places: [String], at node: YAMLNode) {
+    private func demandProgram(_ word: String, _ paths: [String], at node: YAMLNode) {
         noteUnread()
         // Without PATH the system decides where it looks.
-        guard !word.isEmpty, !places.isEmpty, !places.contains(where: surroundings.isProgram)
+        guard !word.isEmpty, !paths.isEmpty, !paths.contains(where: surroundings.isProgram)
         else { return }
         let message =
-            if let file = places.first(where: surroundings.isFile) {
+            if let file = paths.first(where: surroundings.isFile) {
                 "\(file) is not executable"
             } else if word.contains("/") {
                 surroundings.isDirectory(word)

@@ -65,8 +65,8 @@ struct TrustDecoder {
             }
             policy = context.named(use.value, definitions, example: "system")
         } else {
-            let node = YAMLNode(content: .map(rest), place: entry.value.place)
-            let name = "trust@\(entry.keyPlace.line)"
+            let node = YAMLNode(content: .map(rest), location: entry.value.location)
+            let name = "trust@\(entry.keyLocation.line)"
             policy = self.policy(node).map { NamedTrustPolicy(name: name, policy: $0) }
         }
         guard let policy, let replaces else { return nil }

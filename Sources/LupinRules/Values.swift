@@ -26,10 +26,10 @@ extension DecodingContext {
     }
 
     /// Reports a name that would act on a terminal, or reorder or hide the text around it.
-    func demandHarmless(_ name: String, at place: some DiagnosticPlace) {
+    func demandHarmless(_ name: String, at location: some DiagnosticLocation) {
         if LogText.isHarmless(name) { return }
         let message = "a name holds a control character, or one that reorders or hides text"
-        error(.name, message, at: place, hint: "lupin would show it as \(LogText.plain(name))")
+        error(.name, message, at: location, hint: "lupin would show it as \(LogText.plain(name))")
     }
 
     /// Returns the items of a list; a single value is a list of one, no value is an empty list.

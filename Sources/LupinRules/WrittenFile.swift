@@ -95,7 +95,7 @@ package struct WrittenFile: Sendable {
 
     private mutating func note(_ entry: YAMLNode.Entry, _ section: String) {
         let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
-        settings[name] = Value(line: entry.keyPlace.line, text: WrittenText.flow(entry.value))
+        settings[name] = Value(line: entry.keyLocation.line, text: WrittenText.flow(entry.value))
         guard SettingsTable.setting(name) == nil, case .map(let inside) = entry.value.content else {
             return
         }
@@ -125,7 +125,7 @@ package struct WrittenFile: Sendable {
     ) -> (key: String, value: Value) {
         let key = section.map { "\($0).\(entry.key)" } ?? entry.key
         let text = WrittenText.flow(entry.value)
-        return (key: key, value: Value(line: entry.keyPlace.line, text: text))
+        return (key: key, value: Value(line: entry.keyLocation.line, text: text))
     }
 
     /// Adds the secrets that steps name, in the order in which the decoder resolves them.

@@ -15,7 +15,7 @@ struct WrittenSecrets {
     }
 
     /// The position of a value.
-    private enum Place {
+    private enum Context {
         case anywhere
         /// Below `tokens` or `admin`.
         case credentials
@@ -34,20 +34,20 @@ struct WrittenSecrets {
     /// Returns the file without its literal secrets.
     func concealed(_ root: YAMLNode) -> YAMLNode { concealed(root, .anywhere) }
 
-    private func concealed(_ node: YAMLNode, _ place: Place) -> YAMLNode {
+    private func concealed(_ node: YAMLNode, _ context: Context) -> YAMLNode {
         var node = node
         switch node.content {
         case .scalar(let text, let isPlain):
-            let shown = shown(text, place)
+            let shown = shown(text, context)
             node.content = .scalar(shown, isPlain: isPlain && shown == text)
         case .list(let items):
-            node.content = .list(items.map { concealed($0, place) })
+            node.content = .list(items.map { concealed($0, context) })
         case .map(let entries):
             let rewrites = entries.first { $0.key == "header" }?.value.scalarText
             node.content = .map(
                 entries.map { entry in
                     var entry = entry
-                    var inner = self.place(of: entry, in: place)
+                    var inner = self.context(of: entry, in: context)
                     // The replacement of a `rewrite` becomes part of its field.
                     if entry.key == "to", let rewrites, hides(field: rewrites) { inner = .secret }
                     entry.value = concealed(entry.value, inner)
@@ -58,10 +58,10 @@ struct WrittenSecrets {
         return node
     }
 
-    private func place(of entry: YAMLNode.Entry, in place: Place) -> Place {
+    private func context(of entry: YAMLNode.Entry, in context: Context) -> Context {
         let isMap = if case .map = entry.value.content { true } else { false }
-        switch place {
-        case .secret, .secretPattern: return place
+        switch context {
+        case .secret, .secretPattern: return context
         case .fields: return hides(field: entry.key) ? .secret : .anywhere
         case .patterns: return hides(field: entry.key) ? .secretPattern : .anywhere
         // The parameters of the step are below `set`.
@@ -91,8 +91,8 @@ struct WrittenSecrets {
 
     // MARK: Texts
 
-    private func shown(_ text: String, _ place: Place) -> String {
-        switch place {
+    private func shown(_ text: String, _ context: Context) -> String {
+        switch context {
         case .secret: return references(of: text)
         case .secretPattern where !isPattern(text): return references(of: text)
         default: return withoutURLSecrets(text)

@@ -122,21 +122,21 @@ enum WrittenText {
 
 extension YAMLNode.Entry {
     static func written(_ key: String, _ value: YAMLNode) -> YAMLNode.Entry {
-        YAMLNode.Entry(key: key, keyPlace: .wholeFile, value: value)
+        YAMLNode.Entry(key: key, keyLocation: .wholeFile, value: value)
     }
 }
 
 extension YAMLNode {
     static func word(_ text: String) -> YAMLNode {
-        YAMLNode(content: .scalar(text, isPlain: true), place: .wholeFile)
+        YAMLNode(content: .scalar(text, isPlain: true), location: .wholeFile)
     }
 
     static func list(_ words: [String]) -> YAMLNode {
-        YAMLNode(content: .list(words.map(word)), place: .wholeFile)
+        YAMLNode(content: .list(words.map(word)), location: .wholeFile)
     }
 
     static func map(_ words: [(String, String)]) -> YAMLNode {
         let entries = words.map { Entry.written($0.0, word($0.1)) }
-        return YAMLNode(content: .map(entries), place: .wholeFile)
+        return YAMLNode(content: .map(entries), location: .wholeFile)
     }
 }

@@ -3,13 +3,13 @@
 
 /// A node of the tree, with the place where it is written.
 indirect enum ComposedNode {
-    case scalar(String, isPlain: Bool, Place)
-    case list([ComposedNode], Place)
-    case map([(key: ComposedNode, value: ComposedNode)], Place)
+    case scalar(String, isPlain: Bool, FileLocation)
+    case list([ComposedNode], FileLocation)
+    case map([(key: ComposedNode, value: ComposedNode)], FileLocation)
 
-    var place: Place {
+    var location: FileLocation {
         switch self {
-        case .scalar(_, _, let place), .list(_, let place), .map(_, let place): place
+        case .scalar(_, _, let location), .list(_, let location), .map(_, let location): location
         }
     }
 }
@@ -19,8 +19,8 @@ struct YAMLComposer {
     /// A key that is written again in the same map.
     struct Duplicate: Equatable {
         var name: String
-        var first: Place
-        var second: Place
+        var first: FileLocation
+        var second: FileLocation
     }
 
     /// Deeper nesting is an error; the reader's own limit is far below.
@@ -46,7 +46,7 @@ struct YAMLComposer {
         guard behind.kind == .streamEnd else {
             throw .syntax(
                 problem: "another document",
-                place: behind.place,
+                location: behind.location,
                 opening: nil
             )
         }
@@ -57,30 +57,30 @@ struct YAMLComposer {
         from event: YAMLEvent,
         depth: Int
     ) throws(YAMLFailure) -> ComposedNode {
-        guard depth < Self.depthMax else { throw .tooDeep(event.place) }
+        guard depth < Self.depthMax else { throw .tooDeep(event.location) }
         let node: ComposedNode
         let anchor: String?
         switch event.kind {
         case .alias(let name):
             guard let (node, height) = anchors[name] else {
-                throw .syntax(problem: "undefined alias", place: event.place, opening: nil)
+                throw .syntax(problem: "undefined alias", location: event.location, opening: nil)
             }
             // Aliases of aliases would make a tree that is deeper than any text.
-            guard depth + height < Self.depthMax else { throw .tooDeep(event.place) }
+            guard depth + height < Self.depthMax else { throw .tooDeep(event.location) }
             self.height = height
             return node
         case .scalar(let text, let isPlain, let name):
-            node = .scalar(text, isPlain: isPlain, event.place)
+            node = .scalar(text, isPlain: isPlain, event.location)
             height = 0
             anchor = name
         case .listStart(let name):
-            node = .list(try items(depth: depth + 1), event.place)
+            node = .list(try items(depth: depth + 1), event.location)
             anchor = name
         case .mapStart(let name):
-            node = .map(try entries(depth: depth + 1), event.place)
+            node = .map(try entries(depth: depth + 1), event.location)
             anchor = name
         case .streamStart, .streamEnd, .documentStart, .documentEnd, .listEnd, .mapEnd:
-            throw .syntax(problem: "did not find a value", place: event.place, opening: nil)
+            throw .syntax(problem: "did not find a value", location: event.location, opening: nil)
         }
         // Behind its content: what an anchor names can't contain its own alias.
         if let anchor { anchors[anchor] = (node, height) }
@@ -104,7 +104,7 @@ struct YAMLComposer {
         depth: Int
     ) throws(YAMLFailure) -> [(key: ComposedNode, value: ComposedNode)] {
         var entries: [(key: ComposedNode, value: ComposedNode)] = []
-        var places: [String: Place] = [:]
+        var places: [String: FileLocation] = [:]
         var highest = 0
         while true {
             let event = try events.next()
@@ -115,10 +115,10 @@ struct YAMLComposer {
             highest = max(highest, height + 1)
             if case .scalar(let name, _, _) = key {
                 if let first = places[name] {
-                    duplicates.append(Duplicate(name: name, first: first, second: event.place))
+                    duplicates.append(Duplicate(name: name, first: first, second: event.location))
                     continue
                 }
-                places[name] = event.place
+                places[name] = event.location
             }
             entries.append((key, value))
         }

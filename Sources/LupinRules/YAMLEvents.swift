@@ -5,11 +5,11 @@ import CYAML
 /// What libyaml finds wrong with a text.
 enum YAMLFailure: Error, Equatable {
     /// `problem` is libyaml's sentence; `opening` is where the unfinished thing begins.
-    case syntax(problem: String, place: Place, opening: Place?)
+    case syntax(problem: String, location: FileLocation, opening: FileLocation?)
     /// A character that no YAML file may have.
     case forbiddenCharacter
     /// Nesting without a meaning in any file.
-    case tooDeep(Place)
+    case tooDeep(FileLocation)
     case outOfMemory
 }
 
@@ -25,7 +25,7 @@ struct YAMLEvent {
     }
 
     var kind: Kind
-    var place: Place
+    var location: FileLocation
 }
 
 /// The events of one text.
@@ -58,8 +58,8 @@ final class YAMLEvents {
         // Safety: the texts of the event are copied before it is deleted.
         defer { unsafe yaml_event_delete(&event) }
         let flat = unsafe yaml_flatten(&event)
-        let place = unsafe Self.place(flat.line, flat.column)
-        return YAMLEvent(kind: unsafe Self.kind(flat), place: place)
+        let location = unsafe Self.location(flat.line, flat.column)
+        return YAMLEvent(kind: unsafe Self.kind(flat), location: location)
     }
 
     private static func kind(_ flat: yaml_flat_event) -> YAMLEvent.Kind {
@@ -82,8 +82,8 @@ final class YAMLEvents {
         }
     }
 
-    private static func place(_ line: Int, _ column: Int) -> Place {
-        Place(line: line &+ 1, column: column &+ 1)
+    private static func location(_ line: Int, _ column: Int) -> FileLocation {
+        FileLocation(line: line &+ 1, column: column &+ 1)
     }
 
     /// The parser's error.
@@ -97,9 +97,9 @@ final class YAMLEvents {
             let (mark, opening) = unsafe (state.problem_mark, state.context_mark)
             return .syntax(
                 problem: unsafe state.problem.map { unsafe String(cString: $0) } ?? "",
-                place: Self.place(mark.line, mark.column),
+                location: Self.location(mark.line, mark.column),
                 opening: unsafe state.context == nil
-                    ? nil : Self.place(opening.line, opening.column)
+                    ? nil : Self.location(opening.line, opening.column)
             )
         }
     }

@@ -8,9 +8,9 @@ struct DatabaseError: Error, CustomStringConvertible {
     let code: Int32
     let message: String
     /// The statement or the file.
-    let place: String
+    let context: String
 
-    var description: String { "\(message) (\(code)): \(place)" }
+    var description: String { "\(message) (\(code)): \(context)" }
 }
 
 /// A connection, which one thread at a time uses.
@@ -52,10 +52,10 @@ package final class Database {
         unsafe connection = nil
     }
 
-    private func failure(_ code: Int32, _ place: String) -> DatabaseError {
+    private func failure(_ code: Int32, _ context: String) -> DatabaseError {
         // Safety: SQLite's text is copied at once; it takes nil for a connection without memory.
         let message = unsafe String(cString: sqlite3_errmsg(connection))
-        return DatabaseError(code: code & 0xFF, message: message, place: place)
+        return DatabaseError(code: code & 0xFF, message: message, context: context)
     }
 
     // MARK: Statements
@@ -110,10 +110,10 @@ package final class Database {
         _ body: (Row) throws -> Bool
     ) throws {
         defer { statement.dropArguments() }
-        var place: Int32 = 0
+        var index: Int32 = 0
         for value in values {
-            place += 1
-            let code = value.bind(to: statement, at: place)
+            index += 1
+            let code = value.bind(to: statement, at: index)
             guard code == SQLITE_OK else { throw failure(code, sql) }
         }
         while true {
@@ -172,8 +172,8 @@ package final class Database {
         return statement
     }
 
-    private static func closed(_ place: String) -> DatabaseError {
-        DatabaseError(code: SQLITE_MISUSE, message: "the file is closed", place: place)
+    private static func closed(_ context: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_MISUSE, message: "the file is closed", context: context)
     }
 
     // MARK: Transactions
@@ -229,42 +229,42 @@ package final class Statement {
         texts.removeAll(keepingCapacity: true)
     }
 
-    func bind(_ number: Int64, at place: Int32) -> Int32 {
-        unsafe sqlite3_bind_int64(handle, place, number)
+    func bind(_ number: Int64, at index: Int32) -> Int32 {
+        unsafe sqlite3_bind_int64(handle, index, number)
     }
 
-    func bind(_ text: String, at place: Int32) -> Int32 {
+    func bind(_ text: String, at index: Int32) -> Int32 {
         guard text.utf8.count <= Int32.max else { return SQLITE_TOOBIG }
         var text = text
         // Safety: SQLite copies the bytes during the call.
         return text.withUTF8 { bytes in
             unsafe bytes.withMemoryRebound(to: CChar.self) {
-                unsafe sqlite_bind_text(handle, place, $0.baseAddress, Int32($0.count))
+                unsafe sqlite_bind_text(handle, index, $0.baseAddress, Int32($0.count))
             }
         }
     }
 
     /// Binds a text, unless it is bound there already.
-    fileprivate func bind(news text: String, at place: Int32) -> Int32 {
-        while texts.count <= Int(place) { texts.append("") }
+    fileprivate func bind(news text: String, at index: Int32) -> Int32 {
+        while texts.count <= Int(index) { texts.append("") }
         // An empty one may not be bound yet.
-        if !text.isEmpty, texts[Int(place)] == text { return SQLITE_OK }
-        texts[Int(place)] = text
-        return bind(text, at: place)
+        if !text.isEmpty, texts[Int(index)] == text { return SQLITE_OK }
+        texts[Int(index)] = text
+        return bind(text, at: index)
     }
 
-    func bind(_ bytes: [UInt8], at place: Int32) -> Int32 {
+    func bind(_ bytes: [UInt8], at index: Int32) -> Int32 {
         guard bytes.count <= Int32.max else { return SQLITE_TOOBIG }
         // Safety: SQLite copies the bytes during the call.
         return unsafe bytes.withUnsafeBytes {
-            unsafe sqlite_bind_blob(handle, place, $0.baseAddress, Int32($0.count))
+            unsafe sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count))
         }
     }
 
     /// Binds bytes that must stay where they are until the statement has run.
-    @unsafe func bind(lent bytes: UnsafeRawBufferPointer, at place: Int32) -> Int32 {
+    @unsafe func bind(lent bytes: UnsafeRawBufferPointer, at index: Int32) -> Int32 {
         guard bytes.count <= Int32.max else { return SQLITE_TOOBIG }
-        return unsafe sqlite_lend_blob(handle, place, bytes.baseAddress, Int32(bytes.count))
+        return unsafe sqlite_lend_blob(handle, index, bytes.baseAddress, Int32(bytes.count))
     }
 
     func type(_ column: Int32) -> Int32 { unsafe sqlite3_column_type(handle, column) }
@@ -290,7 +290,7 @@ package final class Statement {
 /// The arguments of a statement, set one after the other.
 struct Arguments {
     private let statement: Statement
-    private var place: Int32 = 0
+    private var index: Int32 = 0
     /// SQLite's result code: of the first that could not be set.
     private(set) var code = SQLITE_OK
 
@@ -319,8 +319,8 @@ struct Arguments {
     }
 
     private mutating func next() -> Int32 {
-        place += 1
-        return place
+        index += 1
+        return index
     }
 
     private mutating func note(_ code: Int32) {

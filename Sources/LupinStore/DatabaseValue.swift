@@ -5,14 +5,14 @@ import CSQLite
 /// A value of a column.
 package protocol DatabaseValue: Sendable {
     /// Binds the value as an argument; returns SQLite's result code.
-    func bind(to statement: Statement, at place: Int32) -> Int32
+    func bind(to statement: Statement, at index: Int32) -> Int32
     /// Reads a column; nil if it holds another type.
     static func value(_ statement: Statement, column: Int32) -> Self?
 }
 
 extension Int64: DatabaseValue {
-    package func bind(to statement: Statement, at place: Int32) -> Int32 {
-        statement.bind(self, at: place)
+    package func bind(to statement: Statement, at index: Int32) -> Int32 {
+        statement.bind(self, at: index)
     }
 
     package static func value(_ statement: Statement, column: Int32) -> Int64? {
@@ -21,8 +21,8 @@ extension Int64: DatabaseValue {
 }
 
 extension Int: DatabaseValue {
-    package func bind(to statement: Statement, at place: Int32) -> Int32 {
-        statement.bind(Int64(self), at: place)
+    package func bind(to statement: Statement, at index: Int32) -> Int32 {
+        statement.bind(Int64(self), at: index)
     }
 
     package static func value(_ statement: Statement, column: Int32) -> Int? {
@@ -31,8 +31,8 @@ extension Int: DatabaseValue {
 }
 
 extension Bool: DatabaseValue {
-    package func bind(to statement: Statement, at place: Int32) -> Int32 {
-        statement.bind(self ? 1 : 0, at: place)
+    package func bind(to statement: Statement, at index: Int32) -> Int32 {
+        statement.bind(self ? 1 : 0, at: index)
     }
 
     package static func value(_ statement: Statement, column: Int32) -> Bool? {
@@ -41,8 +41,8 @@ extension Bool: DatabaseValue {
 }
 
 extension String: DatabaseValue {
-    package func bind(to statement: Statement, at place: Int32) -> Int32 {
-        statement.bind(self, at: place)
+    package func bind(to statement: Statement, at index: Int32) -> Int32 {
+        statement.bind(self, at: index)
     }
 
     package static func value(_ statement: Statement, column: Int32) -> String? {
@@ -51,8 +51,8 @@ extension String: DatabaseValue {
 }
 
 extension [UInt8]: DatabaseValue {
-    package func bind(to statement: Statement, at place: Int32) -> Int32 {
-        statement.bind(self, at: place)
+    package func bind(to statement: Statement, at index: Int32) -> Int32 {
+        statement.bind(self, at: index)
     }
 
     package static func value(_ statement: Statement, column: Int32) -> [UInt8]? {

@@ -38,11 +38,11 @@ enum DiskCall {
         var written = 0
         while written < bytes.count {
             let rest = bytes.extracting(written..<bytes.count)
-            let place = start + written
+            let position = start + written
             let result = value {
                 // Safety: the kernel reads `count` bytes at most, all inside the span.
                 unsafe rest.withUnsafeBytes {
-                    unsafe pwrite(descriptor, $0.baseAddress, $0.count, place)
+                    unsafe pwrite(descriptor, $0.baseAddress, $0.count, position)
                 }
             }
             // Bytes were requested, so a result of 0 is a failure too.

@@ -28,10 +28,10 @@ package final class DiskStore: Sendable {
     ///   - limits: The limits of the store. What exceeds them is removed at once.
     /// - Throws: `cannotOpen`, `inUse` or `foreignFolder`.
     package init(folder: String, limits: DiskLimits) throws(DiskProblem) {
-        let place = try DiskFolder(folder)
+        let opened = try DiskFolder(folder)
         let tally = DiskTally()
-        contents = Mutex(try DiskContents(folder: place, limits: limits, tally: tally))
-        self.folder = place
+        contents = Mutex(try DiskContents(folder: opened, limits: limits, tally: tally))
+        self.folder = opened
         self.tally = tally
     }
 

@@ -19,33 +19,37 @@ package struct SealingKey: Sendable {
     ///
     /// - Parameters:
     ///   - message: What to hide.
-    ///   - place: What it belongs to; it opens only there.
+    ///   - associatedData: What it belongs to; it opens only there.
     /// - Returns: A random nonce of 12 bytes, the cipher text, and a tag of 16 bytes; nil if
     ///   OpenSSL fails.
-    package func seal(_ message: [UInt8], for place: [UInt8]) -> [UInt8]? {
+    package func seal(_ message: [UInt8], for associatedData: [UInt8]) -> [UInt8]? {
         let nonce = RandomSource.bytes(count: Self.nonceBytes)
         var tag = [UInt8](repeating: 0, count: Self.tagBytes)
-        guard let cipher = run(message, nonce, &tag, place, isSealing: true) else { return nil }
+        guard let cipher = run(message, nonce, &tag, associatedData, isSealing: true) else {
+            return nil
+        }
         return nonce + cipher + tag
     }
 
     /// Opens a message; nil where it was sealed by another key or for another place, or changed.
-    package func open(_ sealed: [UInt8], for place: [UInt8]) -> [UInt8]? {
+    package func open(_ sealed: [UInt8], for associatedData: [UInt8]) -> [UInt8]? {
         guard sealed.count >= Self.nonceBytes + Self.tagBytes else { return nil }
         let nonce = Array(sealed.prefix(Self.nonceBytes))
         var tag = Array(sealed.suffix(Self.tagBytes))
         let cipher = Array(sealed.dropFirst(Self.nonceBytes).dropLast(Self.tagBytes))
-        return run(cipher, nonce, &tag, place, isSealing: false)
+        return run(cipher, nonce, &tag, associatedData, isSealing: false)
     }
 
     private func run(
         _ input: [UInt8],
         _ nonce: [UInt8],
         _ tag: inout [UInt8],
-        _ place: [UInt8],
+        _ associatedData: [UInt8],
         isSealing: Bool
     ) -> [UInt8]? {
-        guard input.count <= Int(Int32.max) - 64, place.count <= Int(Int32.max) else { return nil }
+        guard input.count <= Int(Int32.max) - 64, associatedData.count <= Int(Int32.max) else {
+            return nil
+        }
         // Safety: made here, freed at the end, and never given away.
         guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
         defer { unsafe EVP_CIPHER_CTX_free(context) }
@@ -57,7 +61,8 @@ package struct SealingKey: Sendable {
         // more than the input, and the tag has 16 bytes. OpenSSL keeps none of the pointers.
         let isDone =
             unsafe EVP_CipherInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce, direction) == 1
-            && EVP_CipherUpdate(context, nil, &count, place, Int32(place.count)) == 1
+            && EVP_CipherUpdate(context, nil, &count, associatedData, Int32(associatedData.count))
+                == 1
             && EVP_CipherUpdate(context, &output, &count, input, Int32(input.count)) == 1
             && (isSealing
                 || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_SET_TAG, tagCount, &tag) == 1)

@@ -47,8 +47,8 @@ enum TLSCallbacks {
     }
 
     /// Notes that OpenSSL has refused to negotiate anew (RFC 5246 §7.2.2).
-    private static func note(_ ssl: OpaquePointer?, _ place: Int32, _ alert: Int32) {
-        let isSent = place & SSL_CB_WRITE_ALERT == SSL_CB_WRITE_ALERT
+    private static func note(_ ssl: OpaquePointer?, _ direction: Int32, _ alert: Int32) {
+        let isSent = direction & SSL_CB_WRITE_ALERT == SSL_CB_WRITE_ALERT
         guard isSent, alert & 0xFF == SSL_AD_NO_RENEGOTIATION,
             let connection = unsafe connection(of: ssl)
         else { return }

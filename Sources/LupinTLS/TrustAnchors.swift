@@ -155,11 +155,11 @@ extension TrustAnchors {
         }
     }
 
-    private static func failure(_ place: String) -> TLSFailure {
+    private static func failure(_ source: String) -> TLSFailure {
         let failure = ErrorQueue.failure(.badSetting)
         return TLSFailure(
             .badSetting,
-            reason: "\(place) holds no usable certificates (\(failure.reason))"
+            reason: "\(source) holds no usable certificates (\(failure.reason))"
         )
     }
 }

@@ -21,16 +21,16 @@ struct AbsentPrograms {
     /// Why a program can't be run.
     /// - Returns: A sentence for users; nil where it is visible, or is not there outside either.
     func refusal(of program: String) -> String? {
-        let name = PlacePath.name(of: program)
+        let name = CanonicalPath.name(of: program)
         switch find(program) {
         case .nowhere: return nil
         case .absent(let path): return "\(name) lies in \(sentence(about: path))"
         case .visible(let path):
             guard let interpreter = Self.interpreter(of: path),
-                case .absent(let place) = find(interpreter)
+                case .absent(let location) = find(interpreter)
             else { return nil }
-            let other = PlacePath.name(of: interpreter)
-            return "\(name) is run by \(other), which lies in \(sentence(about: place))"
+            let other = CanonicalPath.name(of: interpreter)
+            return "\(name) is run by \(other), which lies in \(sentence(about: location))"
         }
     }
 
@@ -43,18 +43,18 @@ struct AbsentPrograms {
             + "\(Self.options(gifts)) gives it"
     }
 
-    private enum Place {
+    private enum Location {
         case nowhere
         case visible(String), absent(String)
     }
 
-    private func find(_ program: String) -> Place {
+    private func find(_ program: String) -> Location {
         let paths = program.contains("/") ? [program] : search.map { "\($0)/\(program)" }
         let there = paths.filter {
             FileStatus(path: $0)?.isRegular == true && FileStatus.isExecutable($0)
         }
         if let visible = there.first(where: { absent($0).isEmpty }) { return .visible(visible) }
-        return there.first.map(Place.absent) ?? .nowhere
+        return there.first.map(Location.absent) ?? .nowhere
     }
 
     /// What is absent of a path: what it leads to, and links on the way.
@@ -67,22 +67,25 @@ struct AbsentPrograms {
     private func sentence(about path: String) -> String {
         let absent = absent(path)
         // A link may lead there.
-        let folder = PlacePath.parent(of: absent.first ?? path)
-        let place = "\(short(folder)), which is absent inside"
+        let folder = CanonicalPath.parent(of: absent.first ?? path)
+        let location = "\(short(folder)), which is absent inside"
         let isKept = absent.contains { path in
-            let reason = PlacePath.upwards(from: path).lazy.compactMap { plan.reasons[$0] }.first
+            let reason = CanonicalPath.upwards(from: path).lazy.compactMap { plan.reasons[$0] }
+                .first
             return reason == .lupin || reason == .hidden
         }
-        return isKept ? place : "\(place): \(Self.options(absent.map(gift))) gives it"
+        return isKept ? location : "\(location): \(Self.options(absent.map(gift))) gives it"
     }
 
     private func gift(for path: String) -> String {
-        let home = homes.first { PlacePath.isWithin(path, $0) }
+        let home = homes.first { CanonicalPath.isWithin(path, $0) }
         return short(HomeTable.gift(for: path, in: home))
     }
 
     private func short(_ path: String) -> String {
-        guard let home = homes.first(where: { PlacePath.isWithin(path, $0) }) else { return path }
+        guard let home = homes.first(where: { CanonicalPath.isWithin(path, $0) }) else {
+            return path
+        }
         return "~\(path.dropFirst(home.count))"
     }
 
@@ -98,7 +101,7 @@ struct AbsentPrograms {
         else { return nil }
         let line = String(decoding: bytes.dropFirst(2).prefix { $0 != 0x0A }, as: UTF8.self)
         let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }
-        guard let first = words.first, PlacePath.name(of: String(first)) == "env" else {
+        guard let first = words.first, CanonicalPath.name(of: String(first)) == "env" else {
             return words.first.map(String.init)
         }
         return words.dropFirst().first { !$0.hasPrefix("-") && !$0.contains("=") }.map(String.init)

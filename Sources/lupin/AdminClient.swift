@@ -44,7 +44,7 @@ struct AdminClient: Sendable {
     var isUsual = false
 
     /// The timeout of a request; a reload may have to create a CA.
-    private static let patience = Duration.seconds(30)
+    private static let timeout = Duration.seconds(30)
     /// The longest answer to most requests; a reload names the problems of a whole rules file.
     static let answerBytesMax = 16 << 20
     /// The longest answer with many exchanges, or with bodies.
@@ -74,14 +74,14 @@ struct AdminClient: Sendable {
             }
         }
         guard
-            let place = settings.place(
+            let endpoint = settings.endpoint(
                 environment: environment,
                 home: ProcessOwner.home(environment)
             )
         else {
             throw AdminProblem(message: "there is no directory for a socket; pass --socket")
         }
-        return AdminClient(path: place.path, isUsual: rulesFile == nil)
+        return AdminClient(path: endpoint.path, isUsual: rulesFile == nil)
     }
 
     // MARK: A request
@@ -93,7 +93,7 @@ struct AdminClient: Sendable {
         _ method: String,
         _ target: String,
         body: [UInt8]? = nil,
-        patience: Duration = Self.patience,
+        timeout: Duration = Self.timeout,
         bytesMax: Int = Self.answerBytesMax,
         on loop: EventLoop
     ) async throws(AdminProblem) -> AdminReply {
@@ -121,7 +121,7 @@ struct AdminClient: Sendable {
             + "Content-Length: \(body?.count ?? 0)\r\n"
             + (body == nil ? "" : "Content-Type: application/json\r\n")
             + "Connection: close\r\n\r\n"
-        let deadline = loop.deadline(in: patience)
+        let deadline = loop.deadline(in: timeout)
         try await send(Array(head.utf8), over: channel, slot, until: deadline)
         try await send(body ?? [], over: channel, slot, until: deadline)
         let answer = try await readToEnd(channel, slot, until: deadline, bytesMax)
@@ -270,7 +270,7 @@ extension AdminClient {
 }
 
 /// The options by which a command finds a running lupin.
-struct AdminPlace: ParsableArguments {
+struct AdminOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The socket of the running lupin (admin.socket).", valueName: "path"),
         completion: .file()
@@ -285,7 +285,7 @@ struct AdminPlace: ParsableArguments {
     }
 }
 
-extension AdminPlace {
+extension AdminOptions {
     /// Sends a request; exits with the code that `tell` returns for the response.
     func ask(
         _ method: String,
@@ -293,10 +293,10 @@ extension AdminPlace {
         bytesMax: Int = AdminClient.answerBytesMax,
         _ tell: @escaping @Sendable (AdminReply) -> ExitCode
     ) throws {
-        let place = self
+        let options = self
         let code = try ControlLoop.run { executor in
             do throws(AdminProblem) {
-                let client = try place.client()
+                let client = try options.client()
                 return tell(
                     try await client.request(method, path, bytesMax: bytesMax, on: executor.loop)
                 )

@@ -38,7 +38,7 @@ struct ArchiveExportCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Option(
         help: ArgumentHelp("A log to read; - is standard input.", valueName: "file"),
@@ -65,7 +65,7 @@ struct ArchiveExportCommand: ParsableCommand {
     var words: [String] = []
 
     func validate() throws {
-        if place.socket != nil, log != nil {
+        if admin.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
         if try ExchangeReference(commandLine: words) != nil { return }
@@ -95,8 +95,8 @@ struct ArchiveExportCommand: ParsableCommand {
             throw ExitCode.failure
         }
         if let error = try Self.error(writing: archive, to: output ?? "-") {
-            let place = output.map { " \(LogText.plain($0))" } ?? ""
-            StandardError.print("lupin: can't write\(place): \(error.message)")
+            let target = output.map { " \(LogText.plain($0))" } ?? ""
+            StandardError.print("lupin: can't write\(target): \(error.message)")
             throw ExitCode.failure
         }
     }
@@ -107,8 +107,8 @@ struct ArchiveExportCommand: ParsableCommand {
     ) throws(RecordProblem) -> ExchangeFilter {
         let exchange = try RecordedExchanges.remembered(
             reference,
-            socket: place.socket,
-            rulesFile: place.rulesFile
+            socket: admin.socket,
+            rulesFile: admin.rulesFile
         )
         do throws(FilterProblem) {
             return try ExchangeFilter("\(FilterKey.id.rawValue):\(exchange.id)")
@@ -160,8 +160,8 @@ struct ArchiveExportCommand: ParsableCommand {
                 "GET",
                 "/v1/har?filter=\(text)",
                 bytesMax: AdminClient.exchangesBytesMax,
-                socket: place.socket,
-                rulesFile: place.rulesFile
+                socket: admin.socket,
+                rulesFile: admin.rulesFile
             )
         } catch {
             throw RecordProblem(message: "\(error.message); --log reads a log")

@@ -21,7 +21,7 @@ struct ArchiveShowCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Flag(name: .customLong("print"), help: "Print the address and open nothing.")
     var isPrinted = false
@@ -52,7 +52,7 @@ struct ArchiveShowCommand: ParsableCommand {
         }
         StandardOutput.print(url)
         if isPrinted { return }
-        guard let socket = try? place.client().path else { return }
+        guard let socket = try? admin.client().path else { return }
         BrowserOpening.open(url, beside: socket, before)
     }
 
@@ -85,8 +85,8 @@ struct ArchiveShowCommand: ParsableCommand {
                 path,
                 body: body,
                 bytesMax: AdminClient.exchangesBytesMax,
-                socket: place.socket,
-                rulesFile: place.rulesFile
+                socket: admin.socket,
+                rulesFile: admin.rulesFile
             )
         } catch {
             throw RecordProblem(message: "\(error.message); start one by lupin")

@@ -43,11 +43,11 @@ struct AuthorityShowCommand: ParsableCommand {
             """
         )
         let mark = AuthorityMark(certificate)
-        var places: [String] = []
-        for store in stores.stores(isDryRun: true) { places += store.places(of: mark) }
-        if places.isEmpty { places = ["nowhere; see `lupin ca install`"] }
-        for (i, place) in places.enumerated() {
-            StandardOutput.print("\(i == 0 ? "installed in " : "             ")\(place)")
+        var locations: [String] = []
+        for store in stores.stores(isDryRun: true) { locations += store.locations(of: mark) }
+        if locations.isEmpty { locations = ["nowhere; see `lupin ca install`"] }
+        for (i, location) in locations.enumerated() {
+            StandardOutput.print("\(i == 0 ? "installed in " : "             ")\(location)")
         }
         do throws(AuthorityFailure) {
             _ = try files.load(now: now)

@@ -69,7 +69,7 @@ struct BundleFiles {
         let store = JavaTrustStore.bytes(
             of: CertificateText.certificates(in: WholeFile.content(of: bundle) ?? authority)
         )
-        let trust = place("trust", extending: bundle, ".jks")
+        let trust = filePath("trust", extending: bundle, ".jks")
         try WholeFile.write(store, to: trust)
         javaTrust = trust
         let line = "ca_certificate = \(bundle)"
@@ -79,13 +79,13 @@ struct BundleFiles {
         if settings.ends(with: Array("\(line)\n".utf8)) { settings.removeLast(line.utf8.count + 1) }
         if let last = settings.last, last != 0x0A { settings.append(0x0A) }
         settings.append(contentsOf: "\(line)\n".utf8)
-        let extended = place("wgetrc", extending: own)
+        let extended = filePath("wgetrc", extending: own)
         try WholeFile.write(settings, to: extended)
         wgetSettings = extended
     }
 
     /// The path of the file that extends `base`: itself, if that is one of ours.
-    private func place(_ name: String, extending base: String, _ end: String = "") -> String {
+    private func filePath(_ name: String, extending base: String, _ end: String = "") -> String {
         if base.hasPrefix("\(folder)/\(name)-") { return base }
         let digest = MessageDigest.sha256(base.utf8Span.span).prefix(6)
         var digits: [UInt8] = []
@@ -126,7 +126,7 @@ struct BundleFiles {
         let key = base ?? ""
         if let path = written[key] { return path }
         let path =
-            base.map { place("bundle", extending: $0, ".pem") } ?? "\(folder)/authority.pem"
+            base.map { filePath("bundle", extending: $0, ".pem") } ?? "\(folder)/authority.pem"
         var content = content
         if !content.ends(with: authority) {
             if let last = content.last, last != 0x0A { content.append(0x0A) }

@@ -52,10 +52,10 @@ struct CacheStatsCommand: ParsableCommand {
     @Flag(help: "Print the answer in JSON.")
     var json = false
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     func run() throws {
-        try place.ask("GET", "/v1/cache") { [json] reply in
+        try admin.ask("GET", "/v1/cache") { [json] reply in
             reply.tell(asJSON: json, as: CacheFigures.self) { StandardOutput.print($0.text) }
         }
     }
@@ -85,7 +85,7 @@ struct CacheListCommand: ParsableCommand {
     @Flag(help: "Print the answer in JSON.")
     var json = false
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Argument(help: "Only URLs that match this pattern.")
     var pattern: String?
@@ -100,7 +100,7 @@ struct CacheListCommand: ParsableCommand {
         let query = FormText.encode(match + [(name: "limit", value: "\(limit)")])
         // An entry has its URL, and may have many.
         let bytesMax = AdminClient.exchangesBytesMax
-        try place.ask("GET", "/v1/cache/responses?\(query)", bytesMax: bytesMax) { [json] reply in
+        try admin.ask("GET", "/v1/cache/responses?\(query)", bytesMax: bytesMax) { [json] reply in
             reply.tell(asJSON: json, as: StoredResponses.self) { StandardOutput.print($0.list) }
         }
     }
@@ -124,7 +124,7 @@ struct CacheShowCommand: ParsableCommand {
     @Flag(help: "Print the answer in JSON.")
     var json = false
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Argument(help: "An http or https URL, with its query.")
     var url: String
@@ -135,7 +135,7 @@ struct CacheShowCommand: ParsableCommand {
 
     func run() throws {
         let query = FormText.encode([(name: "url", value: url)])
-        try place.ask("GET", "/v1/cache/responses?\(query)") { [json] reply in
+        try admin.ask("GET", "/v1/cache/responses?\(query)") { [json] reply in
             reply.tell(asJSON: json, as: StoredResponses.self) { StandardOutput.print($0.details) }
         }
     }
@@ -158,7 +158,7 @@ struct CachePurgeCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Argument(help: "The URLs to drop.")
     var pattern: String
@@ -171,7 +171,7 @@ struct CachePurgeCommand: ParsableCommand {
 
     func run() throws {
         let query = FormText.encode([(name: "match", value: pattern)])
-        try place.ask("DELETE", "/v1/cache/responses?\(query)") { reply in
+        try admin.ask("DELETE", "/v1/cache/responses?\(query)") { reply in
             reply.tell(asJSON: false, as: DroppedResponses.self) { StandardOutput.print($0.text) }
         }
     }
@@ -184,10 +184,10 @@ struct CacheClearCommand: ParsableCommand {
         discussion: "Exit codes: 0 dropped, if there was anything, 1 no lupin answers."
     )
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     func run() throws {
-        try place.ask("DELETE", "/v1/cache") { reply in
+        try admin.ask("DELETE", "/v1/cache") { reply in
             reply.tell(asJSON: false, as: DroppedResponses.self) { StandardOutput.print($0.text) }
         }
     }

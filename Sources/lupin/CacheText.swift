@@ -10,8 +10,8 @@ struct CacheFigures: Decodable {
         var bytes: UInt64
         var room: UInt64
 
-        func text(_ place: String) -> String {
-            "\(StoredResponses.count(responses)) \(place), \(SummaryText.size(bytes)) of "
+        func text(_ location: String) -> String {
+            "\(StoredResponses.count(responses)) \(location), \(SummaryText.size(bytes)) of "
                 + SummaryText.size(room)
         }
     }
@@ -159,7 +159,7 @@ struct StoredEntry: Decodable {
 
     private var whose: String { partition ?? "shared" }
 
-    private var place: String {
+    private var location: String {
         switch tier {
         case "memory": "in memory"
         case "disk": "on disk"
@@ -185,7 +185,7 @@ struct StoredEntry: Decodable {
 
     var paragraph: [String] {
         var lines = [
-            "\(status), \(size), \(place), "
+            "\(status), \(size), \(location), "
                 + (partition.map { "apart from others' (\(LogText.plain($0)))" } ?? "shared by all")
         ]
         let selectors = (selectedBy ?? []).map {

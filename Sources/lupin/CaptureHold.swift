@@ -37,7 +37,7 @@ struct CaptureHold: Sendable {
             "DELETE",
             path,
             body: wish,
-            patience: Self.farewell,
+            timeout: Self.farewell,
             on: loop
         )
     }

@@ -11,7 +11,7 @@ final class Cassette: Sendable {
     /// The file of the tape.
     private let path: String
     /// Where the tape is written, opened before the command could change the way there.
-    private let place: (folder: HeldFolder, name: String, begun: String?)?
+    private let target: (folder: HeldFolder, name: String, begun: String?)?
     /// What is played; nil while recording.
     let deck: TapeDeck?
     /// Where exchanges are kept until the tape is written; nil while playing.
@@ -28,7 +28,7 @@ final class Cassette: Sendable {
         guard !name.isEmpty, PublicFile.mayWrite(to: parent),
             let opened = try? HeldFolder(parent)
         else { throw ExitCode.failure("cannot write a tape to \(parent)") }
-        place = (folder: opened, name: name, begun: opened.place)
+        target = (folder: opened, name: name, begun: opened.target)
         do throws(SystemError) {
             folder = try RecordingFolder(in: UserFolder.temporary(LocatedRules.environment))
         } catch {
@@ -43,7 +43,7 @@ final class Cassette: Sendable {
     init(playing path: String, _ settings: TapeSettings) throws {
         self.path = path
         folder = nil
-        place = nil
+        target = nil
         do {
             let content = try FileContent(path: path, bytesMax: ArchiveReader.bytesMax)
             deck = TapeDeck(try Tape(content.bytes.span, settings))
@@ -76,7 +76,7 @@ final class Cassette: Sendable {
             }
             return code
         }
-        guard let folder, let place else { return code }
+        guard let folder, let target else { return code }
         let recording: TapeRecording
         do throws(ArchiveProblem) {
             recording = try TapeRecording(from: folder.path, version: VersionText.lupin)
@@ -84,14 +84,14 @@ final class Cassette: Sendable {
             return failed("the tape \(path) was not written: \(error.sentence)", code)
         }
         do throws(SystemError) {
-            try WholeFile.write(recording.archive, to: "\(place.folder.path)/\(place.name)")
+            try WholeFile.write(recording.archive, to: "\(target.folder.path)/\(target.name)")
         } catch {
             return failed("the tape \(path) was not written: \(error.message)", code)
         }
         let count = recording.exchanges
-        let now = place.folder.place
+        let now = target.folder.target
         // The command may have moved the folder.
-        let written = now == place.begun ? path : now.map { LogText.plain("\($0)/\(place.name)") }
+        let written = now == target.begun ? path : now.map { LogText.plain("\($0)/\(target.name)") }
         let tape = written ?? path
         StandardError.print("lupin: \(count) exchange\(count == 1 ? "" : "s") on the tape \(tape)")
         if recording.brokenOff > 0 {

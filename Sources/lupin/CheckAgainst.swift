@@ -16,11 +16,11 @@ struct CheckAgainst {
     /// Prints what would change.
     /// - Throws: `ExitCode.refusesMore` when exchanges would be refused that were not.
     mutating func run() throws {
-        let rehearsal = Rehearsal(rules.configuration)
-        var report = RehearsalReport()
+        let replay = LogReplay(rules.configuration)
+        var report = ReplayReport()
         do throws(RecordProblem) {
             try lines.read { record throws(RecordProblem) in
-                report.add(rehearsal.rehearse(record), of: record)
+                report.add(replay.replay(record), of: record)
             }
         } catch {
             StandardError.print("lupin: \(error.message)")
@@ -28,7 +28,7 @@ struct CheckAgainst {
         }
         lines.tellBroken()
         var output = try StandardOutput()
-        let text = isJSON ? json(report) : text(report, rehearsal.notes)
+        let text = isJSON ? json(report) : text(report, replay.notes)
         if let error = output.error(writing: text) {
             StandardError.print("lupin: cannot write the report: \(error.message)")
             throw ExitCode.failure
@@ -38,7 +38,7 @@ struct CheckAgainst {
 
     private var file: String { rules.path ?? "the defaults" }
 
-    private func text(_ report: RehearsalReport, _ notes: [String]) -> String {
+    private func text(_ report: ReplayReport, _ notes: [String]) -> String {
         let logs = lines.logs.map { $0 == "-" ? "standard input" : $0 }.joined(separator: ", ")
         let count = report.exchanges == 1 ? "1 exchange" : "\(report.exchanges) exchanges"
         let lines =
@@ -47,7 +47,7 @@ struct CheckAgainst {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private func json(_ report: RehearsalReport) -> String {
+    private func json(_ report: ReplayReport) -> String {
         var line = JSONLine()
         line.openObject()
         if let path = rules.path { line.add("file", text: path) }

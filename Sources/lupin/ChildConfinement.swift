@@ -26,8 +26,8 @@ struct ChildConfinement: Sendable {
         let socket = try ConfinementSocket()
         for folder in plan.missing + [profile(files)] { try WholeFile.makeDirectories(folder) }
         // In no argument: the command sees those, and what is absent has no name for it.
-        let text = places(files, storage).map(\.text).joined(separator: "\0")
-        try WholeFile.write(Array(text.utf8), to: ConfinedCommand.places(in: storage))
+        let text = entries(files, storage).map(\.text).joined(separator: "\0")
+        try WholeFile.write(Array(text.utf8), to: ConfinedCommand.entriesFile(in: storage))
         let words = [launch.program] + launch.arguments
         launch.program = "/proc/self/exe"
         launch.arguments = [ConfinedCommand.name] + arguments(storage) + ["--"] + words
@@ -38,14 +38,14 @@ struct ChildConfinement: Sendable {
     /// Where browsers that are wrapped have a profile of their own.
     private func profile(_ files: String) -> String { "\(files)/profile" }
 
-    private func places(_ files: String, _ storage: String) -> [ViewedPlace] {
+    private func entries(_ files: String, _ storage: String) -> [ViewEntry] {
         var view = plan.view
         for (mark, path) in [
-            (ViewedPlace.Mark.fresh, profile(files)), (.shown, files), (.absent, storage),
+            (ViewEntry.Mark.fresh, profile(files)), (.shown, files), (.absent, storage),
         ] {
             view.add(mark, PathTrail(path, from: ProcessOwner.directory).target)
         }
-        return view.places
+        return view.entries
     }
 
     private func arguments(_ storage: String) -> [String] {
@@ -95,16 +95,16 @@ struct ConfinedCommand: ParsableCommand {
     @Argument(parsing: .captureForPassthrough)
     var command: [String]
 
-    /// The file with the places of the view, each as ``ViewedPlace/text``, with NUL between.
-    static func places(in storage: String) -> String { "\(storage)/places" }
+    /// The file with the places of the view, each as ``ViewEntry/text``, with NUL between.
+    static func entriesFile(in storage: String) -> String { "\(storage)/places" }
 
     func run() throws {
         Confinement.endWithParent()
         let words = Array(command.first == "--" ? command[1...] : command[...])
-        let lines = (WholeFile.content(of: Self.places(in: storage)) ?? []).split(separator: 0)
+        let lines = (WholeFile.content(of: Self.entriesFile(in: storage)) ?? []).split(separator: 0)
             .map { String(decoding: $0, as: UTF8.self) }
-        let places = lines.compactMap { ViewedPlace($0) }
-        guard !words.isEmpty, !places.isEmpty, places.count == lines.count else {
+        let entries = lines.compactMap { ViewEntry($0) }
+        guard !words.isEmpty, !entries.isEmpty, entries.count == lines.count else {
             throw ExitCode.failure
         }
         if let refusal = StandardStream.refusal {
@@ -123,7 +123,7 @@ struct ConfinedCommand: ParsableCommand {
         throw ExitCode(
             Confinement.run(
                 words,
-                seeing: ViewRequest(ConfinedView(places), storage: storage)
+                seeing: ViewRequest(ConfinedView(entries), storage: storage)
             ) { StandardError.print("lupin: error: \($0)") }
         )
     }

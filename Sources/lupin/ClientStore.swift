@@ -6,7 +6,7 @@ import LupinTLS
 /// The trust stores of one kind on this machine.
 protocol ClientStore {
     /// The places that hold a CA.
-    func places(of mark: AuthorityMark) -> [String]
+    func locations(of mark: AuthorityMark) -> [String]
 
     /// Adds a CA wherever it is missing.
     ///

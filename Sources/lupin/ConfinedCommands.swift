@@ -62,7 +62,7 @@ struct ConfinedCommands {
             source.variables.append(.init(name: "PATH", value: SecretText(path)))
         }
         source.folder = "/"
-        source.unseen = plan.writablePlaces
+        source.unseen = plan.writableEntries
         return source
     }
 

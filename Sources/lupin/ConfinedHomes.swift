@@ -13,7 +13,7 @@ extension ConfinedPlan {
         let runtime = environment["XDG_RUNTIME_DIR"] ?? "/run/user/\(ProcessOwner.userNumber)"
         for folder in [UserFolder.temporary(environment), runtime] {
             guard let folder = PublicFile.target(of: folder), !Self.isMadeAnew(folder),
-                !homes.contains(where: { PlacePath.isWithin($0, folder) }), folder != "/"
+                !homes.contains(where: { CanonicalPath.isWithin($0, folder) }), folder != "/"
             else { continue }
             add(.fresh, folder, .temporary)
         }
@@ -52,7 +52,7 @@ extension ConfinedPlan {
     private func folders(in variable: String) -> [String] {
         paths(in: variable).compactMap { path in
             guard path.hasPrefix("/"), let folder = PublicFile.target(of: path), folder != "/",
-                !homes.contains(where: { PlacePath.isWithin($0, folder) })
+                !homes.contains(where: { CanonicalPath.isWithin($0, folder) })
             else { return nil }
             return folder
         }
@@ -60,7 +60,7 @@ extension ConfinedPlan {
 
     /// Has a folder be as one of the home is.
     private mutating func addFolder(_ path: String, as original: String) {
-        for (name, tool) in HomeTable.examined where PlacePath.isWithin(name, original) {
+        for (name, tool) in HomeTable.examined where CanonicalPath.isWithin(name, original) {
             let settings = path + name.dropFirst(original.count)
             for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.entries) {
                 examine(file, of: tool, home: homes.first ?? "/")
@@ -69,20 +69,20 @@ extension ConfinedPlan {
         for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.entries) {
             hide(copy)
         }
-        for place in VariableTable.places(of: original, at: path, exists: PublicFile.exists) {
-            if isGiven(place.path) { continue }
-            switch place.mark {
+        for entry in VariableTable.entries(of: original, at: path, exists: PublicFile.exists) {
+            if isGiven(entry.path) { continue }
+            switch entry.mark {
             case .absent:
                 // In a folder of the system nothing new appears.
-                if Self.isSystem(path), !PublicFile.exists(place.path) { continue }
-                hide(place.path)
+                if Self.isSystem(path), !PublicFile.exists(entry.path) { continue }
+                hide(entry.path)
             default:
                 // A folder with secrets is not shown where it was absent.
-                let mark = view.mark(of: place.path)
-                let isAbsent = mark == .dotless && place.path == path
+                let mark = view.mark(of: entry.path)
+                let isAbsent = mark == .dotless && entry.path == path
                 if isAbsent, VariableTable.hasSecrets(original) { continue }
-                guard mayDrop(place.path) || mark == .dropped else { continue }
-                add(place.mark, target(place.path), .cache)
+                guard mayDrop(entry.path) || mark == .dropped else { continue }
+                add(entry.mark, target(entry.path), .cache)
             }
         }
     }
@@ -107,7 +107,7 @@ extension ConfinedPlan {
         let around = homes + [ProcessOwner.directory]
         guard let target = PublicFile.target(of: path), !Self.isMadeAnew(target), !isGiven(target),
             !Self.isSystem(target), !Self.tops.contains(target),
-            !around.contains(where: { PlacePath.isWithin($0, target) })
+            !around.contains(where: { CanonicalPath.isWithin($0, target) })
         else { return }
         switch view.mark(of: target) {
         // The command does not see it, or only what the table of the home names of it.
@@ -115,8 +115,8 @@ extension ConfinedPlan {
         case nil, .shown, .dropped, .kept, .writable: break
         }
         // What is given below stays.
-        let isAround = view.places.contains {
-            PlacePath.isWithin($0.path, target) && isGiven($0.path)
+        let isAround = view.entries.contains {
+            CanonicalPath.isWithin($0.path, target) && isGiven($0.path)
         }
         add(isAround ? .emptied : .absent, target, .credentials)
         remarks.append("\(variable) names \(path), which is absent: --show gives it")
@@ -125,7 +125,7 @@ extension ConfinedPlan {
     /// Whether programs can't do without what is at a path.
     private static func isSystem(_ path: String) -> Bool {
         ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store"].contains {
-            PlacePath.isWithin(path, $0)
+            CanonicalPath.isWithin(path, $0)
         }
     }
 
@@ -136,7 +136,7 @@ extension ConfinedPlan {
 
     /// Whether the user gave a path, or the folder around it that decides about it.
     private func isGiven(_ path: String) -> Bool {
-        for folder in PlacePath.upwards(from: path) {
+        for folder in CanonicalPath.upwards(from: path) {
             if let reason = reasons[folder] {
                 return [.given, .workingFolder, .shown].contains(reason)
             }
@@ -160,16 +160,16 @@ extension ConfinedPlan {
             for path in CredentialCopies.paths(at: home, list: PublicFile.entries) { hide(path) }
         }
         for home in ownHomes {
-            for place in HomeTable.places(of: home, mode, exists: PublicFile.exists) {
+            for entry in HomeTable.entries(of: home, mode, exists: PublicFile.exists) {
                 let reason: Reason =
-                    switch place.mark {
+                    switch entry.mark {
                     case .writable: .shared
                     case .fresh: mode == .private ? .privateHome : .cache
                     case .dropped: .cache
                     case .shown, .kept: .tool
                     case .dotless, .emptied, .absent: .credentials
                     }
-                add(place.mark, place.path, reason)
+                add(entry.mark, entry.path, reason)
             }
             guard mode == .readOnly else { continue }
             // What is absent is so by its other name, too.
@@ -189,16 +189,18 @@ extension ConfinedPlan {
     func credentials(at folder: String) -> String? {
         let paths = [folder] + roads.otherPaths(of: folder)
         let inHomes = paths.filter { path in
-            ownHomes.contains { PlacePath.isWithin(path, $0) }
+            ownHomes.contains { CanonicalPath.isWithin(path, $0) }
         }
         return credentialFolders.first { keeper in
-            inHomes.contains { PlacePath.isWithin($0, keeper) || PlacePath.isWithin(keeper, $0) }
+            inHomes.contains {
+                CanonicalPath.isWithin($0, keeper) || CanonicalPath.isWithin(keeper, $0)
+            }
         }
     }
 
     /// Whether a folder is one of credentials, or lies in one.
     private func isAmongCredentials(_ folder: String) -> Bool {
-        credentialFolders.contains { PlacePath.isWithin(folder, $0) }
+        credentialFolders.contains { CanonicalPath.isWithin(folder, $0) }
     }
 
     private var credentialFolders: [String] {
@@ -210,12 +212,12 @@ extension ConfinedPlan {
     /// How the user gave a folder of credentials: giving a folder around it does not count.
     ///
     /// Ask it before anything else is given.
-    func gift(of folder: String) -> (mark: ViewedPlace.Mark, reason: Reason)? {
+    func gift(of folder: String) -> (mark: ViewEntry.Mark, reason: Reason)? {
         for path in [folder] + roads.otherPaths(of: folder) {
-            let places = PlacePath.upwards(from: path)
-            guard let place = places.first(where: { reasons[$0] != nil }), !homes.contains(place),
-                place == path || isAmongCredentials(place),
-                let mark = view.mark(of: place), let reason = reasons[place]
+            let paths = CanonicalPath.upwards(from: path)
+            guard let entry = paths.first(where: { reasons[$0] != nil }), !homes.contains(entry),
+                entry == path || isAmongCredentials(entry),
+                let mark = view.mark(of: entry), let reason = reasons[entry]
             else { continue }
             return (mark, reason)
         }

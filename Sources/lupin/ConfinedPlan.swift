@@ -118,7 +118,7 @@ struct ConfinedPlan: Sendable {
         for path in certificates { keep(path) }
         try check(trails, own.lasting)
         missing = own.folders.map(target).filter {
-            view.isWritable(PlacePath.parent(of: $0)) && !PublicFile.exists($0)
+            view.isWritable(CanonicalPath.parent(of: $0)) && !PublicFile.exists($0)
         }
     }
 
@@ -130,8 +130,8 @@ struct ConfinedPlan: Sendable {
     }
 
     /// Where the command writes what stays, by every path.
-    var writablePlaces: [String] {
-        view.writablePlaces.flatMap { path in
+    var writableEntries: [String] {
+        view.writableEntries.flatMap { path in
             [path]
                 + roads.others(of: path).map { road in
                     switch road {
@@ -155,7 +155,7 @@ struct ConfinedPlan: Sendable {
         Set(shown.map(target).compactMap(ConnectWatch.FileIdentity.init(ofSocket:)))
     }
 
-    mutating func add(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
+    mutating func add(_ mark: ViewEntry.Mark, _ path: String, _ reason: Reason) {
         addPath(mark, path, reason)
         guard let other = mark.elsewhere else { return }
         for road in roads.others(of: path) {
@@ -167,7 +167,7 @@ struct ConfinedPlan: Sendable {
         }
     }
 
-    private mutating func addPath(_ mark: ViewedPlace.Mark, _ path: String, _ reason: Reason) {
+    private mutating func addPath(_ mark: ViewEntry.Mark, _ path: String, _ reason: Reason) {
         view.add(mark, path)
         if reasons[path] == nil { reasons[path] = reason }
     }
@@ -175,7 +175,7 @@ struct ConfinedPlan: Sendable {
     /// What is not seen by one path is not by another; behind all other places, as those decide.
     private mutating func addParts() {
         for (path, original) in parts where isAbsent(original) {
-            let reason = PlacePath.upwards(from: original).compactMap { reasons[$0] }.first
+            let reason = CanonicalPath.upwards(from: original).compactMap { reasons[$0] }.first
             addPath(.absent, path, reason ?? .credentials)
         }
     }
@@ -190,9 +190,9 @@ struct ConfinedPlan: Sendable {
 
     /// Has the command change neither what is at a path, nor by which file that name is held.
     private mutating func keep(_ path: String) {
-        for place in [path] + roads.otherPaths(of: path) {
-            if view.isWritable(PlacePath.parent(of: place)) {
-                addPath(.kept, place, .certificates)
+        for entry in [path] + roads.otherPaths(of: path) {
+            if view.isWritable(CanonicalPath.parent(of: entry)) {
+                addPath(.kept, entry, .certificates)
             }
         }
     }
@@ -204,7 +204,7 @@ struct ConfinedPlan: Sendable {
 
     /// Whether a confined command has such folders of its own.
     static func isMadeAnew(_ path: String) -> Bool {
-        madeAnew.contains { PlacePath.isWithin(path, $0) }
+        madeAnew.contains { CanonicalPath.isWithin(path, $0) }
     }
 
     private static let madeAnew = ["/dev", "/proc", "/sys"]
@@ -213,7 +213,7 @@ struct ConfinedPlan: Sendable {
 
     private mutating func give(_ gifts: ConfinedGifts) throws(ConfinedRefusal) {
         for (paths, mark, reason) in [
-            (gifts.writable, ViewedPlace.Mark.writable, Reason.given),
+            (gifts.writable, ViewEntry.Mark.writable, Reason.given),
             (gifts.shown, .shown, .shown),
         ] {
             for path in paths {
@@ -265,7 +265,7 @@ struct ConfinedPlan: Sendable {
     /// Says what git will not be able to do.
     private mutating func noteRepository(around folder: String) {
         let git = "\(folder)/.git"
-        let above = PlacePath.upwards(from: folder).dropFirst().map { "\($0)/.git" }
+        let above = CanonicalPath.upwards(from: folder).dropFirst().map { "\($0)/.git" }
         let repository: String?
         if let link = WholeFile.content(of: git, bytesMax: 4096) {
             // A worktree: `gitdir: /repository/.git/worktrees/NAME`.
@@ -277,7 +277,8 @@ struct ConfinedPlan: Sendable {
         if let repository, view.mark(of: target(repository)) != .writable {
             remarks.append("git reads \(repository) and can't write to it: --write \(repository)")
         }
-        for (path, reason) in reasons where reason == .lupin && PlacePath.isWithin(path, folder) {
+        for (path, reason) in reasons where reason == .lupin && CanonicalPath.isWithin(path, folder)
+        {
             guard PublicFile.exists(path), repository != nil || PublicFile.exists(git) else {
                 continue
             }
@@ -292,10 +293,11 @@ struct ConfinedPlan: Sendable {
     private func keepOut(
         _ path: String,
         _ subject: String,
-        as mark: ViewedPlace.Mark
+        as mark: ViewEntry.Mark
     ) throws(ConfinedRefusal) {
         let isCertificate = certificates.contains(path)
-        if reasons.contains(where: { $0.value == .hidden && PlacePath.isWithin(path, $0.key) }) {
+        if reasons.contains(where: { $0.value == .hidden && CanonicalPath.isWithin(path, $0.key) })
+        {
             throw ConfinedRefusal(message: "\(subject) hidden by --hide")
         }
         if isCertificate ? mark == .writable : view.mark(of: path) == .absent {
@@ -347,7 +349,7 @@ struct ConfinedPlan: Sendable {
     /// Whether the command could put a file there, by any path.
     private func canPut(at path: String) -> Bool {
         ([path] + roads.otherPaths(of: path)).contains {
-            view.isWritable(PlacePath.parent(of: $0))
+            view.isWritable(CanonicalPath.parent(of: $0))
         }
     }
 
@@ -357,8 +359,8 @@ struct ConfinedPlan: Sendable {
         _ lasting: Set<Belonging>
     ) throws(ConfinedRefusal) {
         for (belonging, trail) in trails {
-            let places = [trail.target] + trail.links.map(\.path)
-            if lasting.contains(belonging), places.contains(where: canPut(at:)) {
+            let paths = [trail.target] + trail.links.map(\.path)
+            if lasting.contains(belonging), paths.contains(where: canPut(at:)) {
                 // An editor that saves it puts a file there that is not covered.
                 throw ConfinedRefusal(
                     message: "a lupin that runs uses \(belonging.path), in a folder that the "
@@ -396,7 +398,7 @@ struct ConfinedPlan: Sendable {
     }
 }
 
-extension ViewedPlace.Mark {
+extension ViewEntry.Mark {
     /// What the same place is by another path; nil where that is as all else.
     fileprivate var elsewhere: Self? {
         switch self {

@@ -56,7 +56,7 @@ struct ConfinedText {
         names.isEmpty ? [] : [title] + wrapped(names.map(LogText.plain))
     }
 
-    private static let groups: [(title: String, marks: [ViewedPlace.Mark])] = [
+    private static let groups: [(title: String, marks: [ViewEntry.Mark])] = [
         ("Writable", [.writable]),
         ("Writable, dropped at the end", [.dropped, .fresh]),
         ("Read-only, as all that is not named here", [.shown, .kept]),
@@ -66,14 +66,14 @@ struct ConfinedText {
     var text: String {
         var lines = reach
         for (title, marks) in Self.groups {
-            let places = plan.view.places.filter { marks.contains($0.mark) }
-            if places.isEmpty { continue }
+            let entries = plan.view.entries.filter { marks.contains($0.mark) }
+            if entries.isEmpty { continue }
             lines.append(title)
             for reason in ConfinedPlan.Reason.allCases {
-                let found = places.filter { place in
-                    plan.reasons[place.path] == reason
+                let found = entries.filter { entry in
+                    plan.reasons[entry.path] == reason
                         // What of lupin's comes to be later is absent, too.
-                        && (reason == .lupin || PublicFile.exists(place.path))
+                        && (reason == .lupin || PublicFile.exists(entry.path))
                 }
                 let names = found.flatMap(names)
                 if names.isEmpty { continue }
@@ -84,21 +84,22 @@ struct ConfinedText {
         return (lines + plan.remarks.map { "lupin: \($0)" }).joined(separator: "\n")
     }
 
-    private func names(_ place: ViewedPlace) -> [String] {
-        guard place.mark == .dotless else { return [short(place.path)] }
+    private func names(_ entry: ViewEntry) -> [String] {
+        guard entry.mark == .dotless else { return [short(entry.path)] }
         // Those that are there now stand for all that could be.
-        let dotted = PublicFile.names(in: place.path).filter { name in
+        let dotted = PublicFile.names(in: entry.path).filter { name in
             name.hasPrefix(".")
-                && !plan.view.places.contains {
-                    $0.mark != .absent && PlacePath.isWithin($0.path, "\(place.path)/\(name)")
+                && !plan.view.entries.contains {
+                    $0.mark != .absent && CanonicalPath.isWithin($0.path, "\(entry.path)/\(name)")
                 }
         }
-        let absent = dotted.map { "\(place.path)/\($0)" }
-        return absent.map(short) + ["\(short(place.path))/.* but for the above"]
+        let absent = dotted.map { "\(entry.path)/\($0)" }
+        return absent.map(short) + ["\(short(entry.path))/.* but for the above"]
     }
 
     private func short(_ path: String) -> String {
-        for home in plan.homes where PlacePath.isWithin(path, home) && plan.homes.first == home {
+        for home in plan.homes where CanonicalPath.isWithin(path, home) && plan.homes.first == home
+        {
             return "~" + LogText.plain(String(path.dropFirst(home.count)))
         }
         return LogText.plain(path)

@@ -15,7 +15,7 @@ struct DoctorProbe: Sendable {
     /// What the output must contain, besides an exit code of 0.
     var expected = DoctorPages.text
     /// The timeout of one request.
-    var patience = Duration.seconds(10)
+    var timeout = Duration.seconds(10)
     /// Files that the tool needs in its folder.
     var files: [(name: String, text: String)] = []
     /// Variables in addition to those of `ChildEnvironment`.
@@ -176,7 +176,7 @@ extension DoctorProbe {
         version: ["version"],
         arguments: ["run", "{folder}/probe.go", "{url}"],
         // It compiles the program first.
-        patience: .seconds(30),
+        timeout: .seconds(30),
         files: [
             (
                 "probe.go",

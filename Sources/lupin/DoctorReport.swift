@@ -15,8 +15,8 @@ struct DoctorOutcome: Equatable {
     static func skipped(_ reason: String) -> Self { Self(kind: .skipped, reason: reason) }
 
     /// It was ended; that says nothing of the tool's settings.
-    static func late(_ patience: Duration) -> Self {
-        let seconds = patience.components.seconds
+    static func late(_ timeout: Duration) -> Self {
+        let seconds = timeout.components.seconds
         return Self(kind: .failed, reason: "no answer within \(seconds) s; is the machine busy?")
     }
 }

@@ -10,7 +10,7 @@ import LupinProxy
 /// Tests the tools on this machine.
 struct DoctorRun: Sendable {
     /// The timeout of a tool's version command.
-    private static let versionPatience = Duration.seconds(10)
+    private static let versionTimeout = Duration.seconds(10)
     private static let reasonCharactersMax = 200
 
     /// The configuration with the doctor's rules.
@@ -34,7 +34,7 @@ struct DoctorRun: Sendable {
         let files: BundleFiles
         let folder: String
         /// Where the tools run: an empty folder, since Python and Node.js take modules from theirs.
-        var place: String { "\(folder)/empty" }
+        var emptyFolder: String { "\(folder)/empty" }
         /// What tools leave behind: Chromium does not remove its temporary files.
         var temporary: String { "\(folder)/temporary" }
     }
@@ -83,7 +83,7 @@ struct DoctorRun: Sendable {
             files: files,
             folder: folder.path
         )
-        for path in [surroundings.place, surroundings.temporary] {
+        for path in [surroundings.emptyFolder, surroundings.temporary] {
             try WholeFile.makeDirectories(path)
         }
         let report: Result<DoctorReport, any Error>
@@ -138,8 +138,8 @@ struct DoctorRun: Sendable {
         )
         let output = "\(surroundings.folder)/output"
         launch.outputFile = output
-        guard let code = try await end(of: launch, within: Self.versionPatience, signals) else {
-            return .late(Self.versionPatience)
+        guard let code = try await end(of: launch, within: Self.versionTimeout, signals) else {
+            return .late(Self.versionTimeout)
         }
         return DoctorConfinement.outcome(code, reason: reason(in: text(of: output), code: code))
     }
@@ -172,13 +172,13 @@ struct DoctorRun: Sendable {
         let lines = variables(surroundings).map { "\($0.key)=\($0.value)" }
         var launch = ChildLaunch(program, probe.version, environment: lines)
         launch.outputFile = output
-        launch.folder = surroundings.place
-        guard let code = try await end(of: launch, within: Self.versionPatience, signals) else {
+        launch.folder = surroundings.emptyFolder
+        guard let code = try await end(of: launch, within: Self.versionTimeout, signals) else {
             return DoctorFinding(
                 name: probe.name,
                 program: program,
                 version: "?",
-                plain: .late(Self.versionPatience),
+                plain: .late(Self.versionTimeout),
                 intercepted: .skipped("the tool did not tell its version in time")
             )
         }
@@ -235,9 +235,9 @@ struct DoctorRun: Sendable {
         )
         let output = "\(surroundings.folder)/output"
         launch.outputFile = output
-        launch.folder = surroundings.place
-        guard let code = try await end(of: launch, within: probe.patience, signals) else {
-            return .late(probe.patience)
+        launch.folder = surroundings.emptyFolder
+        guard let code = try await end(of: launch, within: probe.timeout, signals) else {
+            return .late(probe.timeout)
         }
         let said = text(of: output)
         if code == 0, probe.expected.isEmpty || said.contains(probe.expected) { return .ok }
@@ -251,7 +251,7 @@ struct DoctorRun: Sendable {
     /// Waits for the exit code; kills the process and returns nil at the timeout.
     private func end(
         of launch: ChildLaunch,
-        within patience: Duration,
+        within timeout: Duration,
         _ signals: ChildSignals
     ) async throws -> Int32? {
         var launch = launch
@@ -262,7 +262,7 @@ struct DoctorRun: Sendable {
         } catch {
             return error.isAbsence ? 127 : 126
         }
-        let deadline = SystemCall.monotonicMicroseconds() &+ patience.microseconds
+        let deadline = SystemCall.monotonicMicroseconds() &+ timeout.microseconds
         var isLate = false
         while true {
             if case .ended(let code) = child.state() { return isLate ? nil : code }

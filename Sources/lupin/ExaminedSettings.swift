@@ -38,11 +38,13 @@ struct ExaminedSettings {
                 )
             )
         }
-        for include in settings.includes { examine(place(of: include, in: path), depth: depth + 1) }
+        for include in settings.includes {
+            examine(resolved(of: include, in: path), depth: depth + 1)
+        }
     }
 
-    private func place(of include: String, in path: String) -> String {
+    private func resolved(of include: String, in path: String) -> String {
         if include.hasPrefix("~/") { return home + include.dropFirst() }
-        return include.hasPrefix("/") ? include : "\(PlacePath.parent(of: path))/\(include)"
+        return include.hasPrefix("/") ? include : "\(CanonicalPath.parent(of: path))/\(include)"
     }
 }

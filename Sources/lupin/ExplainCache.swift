@@ -49,7 +49,7 @@ extension Explanation {
             return nil
         }
         let name = rules[index].name
-        return (name: name, line: line, text: ", by the rule \"\(name)\" (\(place(line)))")
+        return (name: name, line: line, text: ", by the rule \"\(name)\" (\(location(line)))")
     }
 
     /// The request of the cache look-up.

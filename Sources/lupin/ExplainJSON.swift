@@ -169,7 +169,7 @@ extension Explanation {
         line.add("host", text: (parent?.host ?? finalOrigin.host).text)
         line.add("port", UInt64(parent?.port ?? finalOrigin.port))
         line.add("parent", parent != nil)
-        if let exception = outlook.proxyException { line.add("direct_since", text: exception) }
+        if let exception = result.proxyException { line.add("direct_since", text: exception) }
         if let trustName { line.add("trust", text: trustName) }
         line.closeObject()
     }

@@ -38,7 +38,7 @@ extension Explanation {
         guard let retry else { return [] }
         let name: String
         if let index = rule(with: "retry"), let line = rules[index].keyLines["retry"] {
-            name = "\(retry.policy.name), by the rule \"\(rules[index].name)\" (\(place(line)))"
+            name = "\(retry.policy.name), by the rule \"\(rules[index].name)\" (\(location(line)))"
         } else {
             name = "\(retry.policy.name): no rule says otherwise"
         }

@@ -72,7 +72,7 @@ struct ExplainText {
         }
         let keys = holding.map { key in
             "\(key.key): \(explanation.text(of: key)) "
-                + "(rule \"\(rules[key.rule].name)\", \(explanation.place(key.line)))"
+                + "(rule \"\(rules[key.rule].name)\", \(explanation.location(key.line)))"
         }
         let written = explanation.written ?? .defaults
         let settings = written.settings(named: names)
@@ -82,7 +82,7 @@ struct ExplainText {
             }
             .map { setting in
                 "\(setting.name): \(setting.text) "
-                    + "(\(setting.line.map(explanation.place) ?? "default"))"
+                    + "(\(setting.line.map(explanation.location) ?? "default"))"
             }
         let isTrustUsual = names.contains("trust") && explanation.plan.trust == nil
         let all = keys + (isTrustUsual ? ["trust: system (default)"] : []) + settings
@@ -117,8 +117,8 @@ struct ExplainText {
 
     /// Returns `, lupin.yaml:12` when the file has the setting.
     private func line(_ setting: String) -> String {
-        guard let place = explanation.configuration.settingPlaces[setting] else { return "" }
-        return ", \(explanation.place(place.line))"
+        guard let location = explanation.configuration.settingPlaces[setting] else { return "" }
+        return ", \(explanation.location(location.line))"
     }
 
     private var interception: [String] {
@@ -128,7 +128,7 @@ struct ExplainText {
             let rule = explanation.plan.respondingIndex.map { " \(reference($0))" } ?? ""
             return ["the rule\(rule) answers the CONNECT; nothing is decrypted"]
         case .connect(.tunnel(let reason)):
-            var lines = ["tunnelled: \(Self.sentence(reason))\(place(reason))"]
+            var lines = ["tunnelled: \(Self.sentence(reason))\(location(reason))"]
             let waiting = explanation.verdicts.indices.filter {
                 if case .needsClearText = explanation.verdicts[$0] { true } else { false }
             }
@@ -172,7 +172,7 @@ struct ExplainText {
         }
     }
 
-    private func place(_ reason: TunnelReason) -> String {
+    private func location(_ reason: TunnelReason) -> String {
         switch reason {
         case .mode: line("intercept.mode")
         case .exception: line("intercept.except")
@@ -181,7 +181,7 @@ struct ExplainText {
     }
 
     private func reference(_ rule: Int) -> String {
-        "\"\(rules[rule].name)\" (\(explanation.place(rules[rule].line)))"
+        "\"\(rules[rule].name)\" (\(explanation.location(rules[rule].line)))"
     }
 
     private var verdicts: [String] {
@@ -232,8 +232,8 @@ struct ExplainText {
         if explanation.keys.isEmpty { return ["no rule says anything"] }
         return Self.aligned(
             explanation.keys.map { key in
-                let place = "\(explanation.place(key.line)) \(rules[key.rule].name)"
-                return (place, "\(key.key): \(explanation.text(of: key))\(remark(key.part))")
+                let location = "\(explanation.location(key.line)) \(rules[key.rule].name)"
+                return (location, "\(key.key): \(explanation.text(of: key))\(remark(key.part))")
             }
         )
     }
@@ -250,7 +250,7 @@ struct ExplainText {
     private var settings: [String] {
         let shown = explanation.settings.filter { tellsAll || $0.isKey }
         return Self.aligned(
-            shown.map { ($0.line.map(explanation.place) ?? "default", "\($0.name): \($0.text)") }
+            shown.map { ($0.line.map(explanation.location) ?? "default", "\($0.name): \($0.text)") }
         )
     }
 
@@ -281,7 +281,7 @@ struct ExplainText {
                 + credentials
         }
         let origin = explanation.finalOrigin
-        let exception = explanation.outlook.proxyException.map { ", since \($0)" } ?? ""
+        let exception = explanation.result.proxyException.map { ", since \($0)" } ?? ""
         let hop = way.map { "by \($0)" } ?? "direct" + exception
         guard let preview = explanation.preview else {
             if case .connect(.intercept) = explanation.entry {

@@ -19,7 +19,7 @@ struct Explanation {
 
     let configuration: Configuration
     let written: WrittenFile?
-    let outlook: RequestOutlook
+    let result: DryRunResult
     let verdicts: [RuleVerdict]
     let keys: [EffectiveKey]
     /// The past exchange that the request is from; nil for a request of the command line.
@@ -30,7 +30,7 @@ struct Explanation {
     var health: RunningOrigin?
     /// Until when a running lupin compresses no body for the origin; nil where it does.
     var uncompressedUntil: Int64?
-    let checks: [RequestOutlook.Check]
+    let checks: [DryRunResult.Check]
     private(set) var settings: [SettingValue] = []
     private let redactor: Redactor
 
@@ -43,25 +43,25 @@ struct Explanation {
         self.record = record
         self.configuration = configuration
         self.written = written
-        let lookout = Lookout(configuration, labels: written?.rules.map(\.labels) ?? [])
-        redactor = lookout.redactor
-        outlook = lookout.outlook(for: request)
-        verdicts = lookout.rules.verdicts(for: outlook.subject, redactor: redactor)
-        keys = lookout.rules.effectiveKeys(of: outlook.plan, for: outlook.subject)
-        checks = outlook.checks
+        let dryRun = DryRun(configuration, labels: written?.rules.map(\.labels) ?? [])
+        redactor = dryRun.redactor
+        result = dryRun.result(for: request)
+        verdicts = dryRun.rules.verdicts(for: result.subject, redactor: redactor)
+        keys = dryRun.rules.effectiveKeys(of: result.plan, for: result.subject)
+        checks = result.checks
         settings = makeSettings()
     }
 
     var rules: [Rule] { configuration.rules.rules }
-    var request: ExplainedRequest { outlook.request }
-    var entry: RequestOutlook.Entry { outlook.entry }
-    var plan: Plan { outlook.plan }
-    var preview: RequestPreview? { outlook.preview }
-    var finalOrigin: Origin { outlook.finalOrigin }
-    var parent: ParentProxy? { outlook.parent }
-    var answer: CannedResponse? { outlook.answer }
-    var isPurge: Bool { outlook.isPurge }
-    var judgesNames: Bool { outlook.judgesNames }
+    var request: ExplainedRequest { result.request }
+    var entry: DryRunResult.Entry { result.entry }
+    var plan: Plan { result.plan }
+    var preview: RequestPreview? { result.preview }
+    var finalOrigin: Origin { result.finalOrigin }
+    var parent: ParentProxy? { result.parent }
+    var answer: CannedResponse? { result.answer }
+    var isPurge: Bool { result.isPurge }
+    var judgesNames: Bool { result.judgesNames }
 
     // MARK: Where it goes
 
@@ -102,7 +102,7 @@ struct Explanation {
     }
 
     /// `lupin.yaml:12`.
-    func place(_ line: Int) -> String {
+    func location(_ line: Int) -> String {
         let name = configuration.fileName?.split(separator: "/").last ?? "rules"
         return "\(name):\(line)"
     }
@@ -136,9 +136,10 @@ extension Explanation {
                 isKey: own != nil || Explanation.usual.contains(setting.name)
             )
         }
-        if let place = configuration.settingPlaces["log"], configuration.settings.log.to == .off {
+        if let location = configuration.settingPlaces["log"], configuration.settings.log.to == .off
+        {
             values.removeAll { $0.name.hasPrefix("log.") }
-            values.append(SettingValue(name: "log", text: "off", line: place.line, isKey: true))
+            values.append(SettingValue(name: "log", text: "off", line: location.line, isKey: true))
         }
         if trustName != nil, plan.trust == nil {
             values.append(SettingValue(name: "trust", text: "system", line: nil, isKey: true))

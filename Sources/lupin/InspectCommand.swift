@@ -37,7 +37,7 @@ struct InspectCommand: ParsableCommand {
     )
     var hosts: [String] = []
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     func run() throws {
         guard terminal else { return try openPage() }
@@ -51,14 +51,14 @@ struct InspectCommand: ParsableCommand {
                 "this terminal (TERM) can't show a screen; lupin log --follow prints lines"
             )
         }
-        let code = try TerminalInspector.run(at: place, capturing: hosts)
+        let code = try TerminalInspector.run(at: admin, capturing: hosts)
         if code != .success { throw code }
     }
 
     private func openPage() throws {
         let before = ChildSignals.block()
         // Who names a socket means a lupin that runs.
-        if place.socket == nil, !isServed { return try serve(before) }
+        if admin.socket == nil, !isServed { return try serve(before) }
         let isPrinted = isPrinted
         try ask { inspector, loop async throws(AdminProblem) in
             let url = try await inspector.address(on: loop)
@@ -68,7 +68,7 @@ struct InspectCommand: ParsableCommand {
     }
 
     private var isServed: Bool {
-        AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: place.rulesFile) != nil
+        AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: admin.rulesFile) != nil
     }
 
     /// Asks the running lupin.
@@ -78,17 +78,17 @@ struct InspectCommand: ParsableCommand {
                 RunningInspector, EventLoop
             ) async throws(AdminProblem) -> Void
     ) throws {
-        let (place, hosts) = (place, hosts)
+        let (admin, hosts) = (admin, hosts)
         let code = try ControlLoop.run { executor in
-            await RunningInspector.ask(at: place, capturing: hosts, on: executor.loop, body)
+            await RunningInspector.ask(at: admin, capturing: hosts, on: executor.loop, body)
         }
         if code != .success { throw code }
     }
 
     /// Serves in this process until a signal ends it, and opens the page of that.
     private func serve(_ before: SignalsBefore) throws {
-        let (place, hosts, isPrinted) = (place, hosts, isPrinted)
-        let arguments = place.rulesFile.map { ["--rules", $0] } ?? []
+        let (admin, hosts, isPrinted) = (admin, hosts, isPrinted)
+        let arguments = admin.rulesFile.map { ["--rules", $0] } ?? []
         let open: @Sendable (RunningInspector, EventLoop) async throws(AdminProblem) -> Void = {
             inspector,
             loop async throws(AdminProblem) in
@@ -101,7 +101,7 @@ struct InspectCommand: ParsableCommand {
         }
         try ServeCommand.parse(arguments).serve { executor in
             _ = await RunningInspector.ask(
-                at: place,
+                at: admin,
                 capturing: [],
                 on: executor.loop,
                 open

@@ -34,7 +34,7 @@ struct JavaStores: ClientStore {
         self.sources = sources
     }
 
-    func places(of mark: AuthorityMark) -> [String] {
+    func locations(of mark: AuthorityMark) -> [String] {
         keystores.filter { aliases(of: mark, in: $0).map { !$0.isEmpty } ?? false }.map(\.path)
     }
 
@@ -127,14 +127,14 @@ struct JavaStores: ClientStore {
         _ file: String,
         to keystore: Keystore
     ) -> [String] {
-        ["-importcert", "-noprompt", "-alias", mark.name, "-file", file] + place(keystore)
+        ["-importcert", "-noprompt", "-alias", mark.name, "-file", file] + storeArguments(keystore)
     }
 
     private func deleting(_ alias: String, from keystore: Keystore) -> [String] {
-        ["-delete", "-alias", alias] + place(keystore)
+        ["-delete", "-alias", alias] + storeArguments(keystore)
     }
 
-    private func place(_ keystore: Keystore) -> [String] {
+    private func storeArguments(_ keystore: Keystore) -> [String] {
         ["-keystore", keystore.path, "-storepass", Self.password]
     }
 
@@ -143,7 +143,7 @@ struct JavaStores: ClientStore {
     /// keytool prints two lines for each certificate: `alias, date, trustedCertEntry,` and its
     /// fingerprint.
     private func aliases(of mark: AuthorityMark, in keystore: Keystore) -> [String]? {
-        let arguments = ["-J-Duser.language=en", "-list"] + place(keystore)
+        let arguments = ["-J-Duser.language=en", "-list"] + storeArguments(keystore)
         guard case .success(let text) = surroundings.run(keystore.keytool, arguments) else {
             return nil
         }

@@ -165,10 +165,10 @@ struct LocatedRules {
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
         if result.unreadReferences > 0 {
-            let places = result.unreadReferences == 1 ? "place" : "places"
+            let noun = result.unreadReferences == 1 ? "place" : "places"
             StandardError.print(
                 "\(path): note: what it refers to was not read: files and variables, at "
-                    + "\(result.unreadReferences) \(places); "
+                    + "\(result.unreadReferences) \(noun); "
                     + "\(trustOption ?? "LUPIN_RULES=\(path)") says that it is yours"
             )
         }

@@ -56,7 +56,7 @@ struct LogCommand: ParsableCommand {
     @Flag(help: "List the fields that a record can have, and what they mean.")
     var fields = false
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Argument(help: ArgumentHelp("Filters, and a log: FILE or -.", valueName: "filter"))
     var words: [String] = []
@@ -89,10 +89,10 @@ struct LogCommand: ParsableCommand {
             var log = LogFile(path: file, count: count, printer: printer)
             return try log.print(follows: follow)
         }
-        let running = RunningLog(place: place, count: count ?? Self.usualCount, keepsJSON: json)
+        let running = RunningLog(admin: admin, count: count ?? Self.usualCount, keepsJSON: json)
         if try running.print(printer, follows: follow) { return }
         let path = try LocatedLog.path(
-            rulesFile: place.rulesFile,
+            rulesFile: admin.rulesFile,
             ways: "--socket, --rules or a FILE"
         )
         var log = LogFile(path: path, count: count ?? Self.usualCount, printer: printer)

@@ -11,7 +11,7 @@ struct NSSStores: ClientStore {
 
     init(_ surroundings: StoreSurroundings) { self.surroundings = surroundings }
 
-    func places(of mark: AuthorityMark) -> [String] {
+    func locations(of mark: AuthorityMark) -> [String] {
         guard let certutil else { return [] }
         return databases.filter { isHeld(mark, in: $0, certutil) }
     }
@@ -115,8 +115,11 @@ struct NSSStores: ClientStore {
             let folder = try PrivateFolder(in: parent)
             let file = "\(folder.path)/ca.pem"
             try WholeFile.write(certificate.pem, to: file)
-            let place = ["-d", "sql:\(database)", "-n", mark.name]
-            added = surroundings.run(certutil, ["-A", "-a", "-i", file, "-t", "C,,"] + place)
+            let databaseArguments = ["-d", "sql:\(database)", "-n", mark.name]
+            added = surroundings.run(
+                certutil,
+                ["-A", "-a", "-i", file, "-t", "C,,"] + databaseArguments
+            )
         } catch {
             return .failed("no temporary file: \(error.message)")
         }

@@ -27,21 +27,21 @@ enum ParentProject {
     static func remarks(in plan: ConfinedPlan) -> [String] {
         let folder = ProcessOwner.directory
         guard plan.isWritable(folder) else { return [] }
-        let above = PlacePath.upwards(from: folder).dropFirst().prefix { path in
+        let above = CanonicalPath.upwards(from: folder).dropFirst().prefix { path in
             path != "/" && !plan.homes.contains(path)
         }
         return manifests.compactMap { manifest in
             guard let (root, isWhole) = find(manifest, from: folder, above: Array(above)),
                 !plan.isWritable(root)
             else { return nil }
-            var place = root
-            if let home = plan.homes.first, PlacePath.isWithin(root, home) {
-                place = "~\(root.dropFirst(home.count))"
+            var shown = root
+            if let home = plan.homes.first, CanonicalPath.isWithin(root, home) {
+                shown = "~\(root.dropFirst(home.count))"
             }
             let note = manifest.mark != nil && isWhole ? " (workspaces)" : ""
             return
-                "\(manifest.tool) reads \(place)/\(manifest.name)\(note) and can't write "
-                + "to it: --write \(place)"
+                "\(manifest.tool) reads \(shown)/\(manifest.name)\(note) and can't write "
+                + "to it: --write \(shown)"
         }
     }
 

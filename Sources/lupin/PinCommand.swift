@@ -23,7 +23,7 @@ struct PinCommand: ParsableCommand {
     )
 
     @Argument(help: ArgumentHelp("The server; without a port 443.", valueName: "host[:port]"))
-    var place: PinPlace
+    var target: PinTarget
 
     @Option(rulesFile: "The rules file, for upstream.tls.")
     var rulesFile: String?
@@ -32,7 +32,7 @@ struct PinCommand: ParsableCommand {
         let settings = try LocatedRules.toLookAt(explicit: rulesFile).configuration.settings
             .upstream.tls
         SystemCall.ignoreBrokenPipes()
-        let (host, port) = (place.host, place.port)
+        let (host, port) = (target.host, target.port)
         let code: ExitCode
         do throws(SystemError) {
             code = try ControlLoop.run { executor in
@@ -87,7 +87,7 @@ struct PinCommand: ParsableCommand {
 }
 
 /// `HOST`, `HOST:PORT`, `[::1]:PORT`.
-struct PinPlace: ExpressibleByArgument {
+struct PinTarget: ExpressibleByArgument {
     let host: Host
     let port: UInt16
 

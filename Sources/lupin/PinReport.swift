@@ -32,14 +32,14 @@ struct PinReport {
     }
 
     private func block(_ certificate: CertificateFacts, _ relation: String) -> String {
-        let place = path.isEmpty ? "there is no verified path" : "\(relation) the verified path"
+        let summary = path.isEmpty ? "there is no verified path" : "\(relation) the verified path"
         let issuer = (try? Certificate.parse(der: certificate.encoding))?.issuerText ?? ""
         return """
             \(PinText.text(certificate.keyDigest))
               subject    \(certificate.subject)
               issuer     \(issuer)
               not after  \(TimeText.text(certificate.notAfter))
-              path       \(place)
+              path       \(summary)
             """
     }
 

@@ -38,7 +38,7 @@ struct PrintCurlCommand: ParsableCommand {
     )
     var attempt: Int?
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     @Option(
         help: ArgumentHelp("A log to look in; - is standard input.", valueName: "file"),
@@ -55,7 +55,7 @@ struct PrintCurlCommand: ParsableCommand {
         }
         if attempt != nil, !adapted { throw ValidationError("--attempt goes with --adapted") }
         if let attempt, attempt < 1 { throw ValidationError("attempts are counted from 1") }
-        if place.socket != nil, log != nil {
+        if admin.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
         _ = try reference()
@@ -70,23 +70,23 @@ struct PrintCurlCommand: ParsableCommand {
     }
 
     func run() throws {
-        let (reference, place, log) = (try reference(), place, log)
+        let (reference, admin, log) = (try reference(), admin, log)
         let (adapted, attempt) = (adapted, attempt)
         let code = try ControlLoop.run { executor in
             do throws(RecordProblem) {
                 var exchange = try await RecordedExchanges.find(
                     reference,
                     log: log,
-                    socket: place.socket,
-                    rulesFile: place.rulesFile,
+                    socket: admin.socket,
+                    rulesFile: admin.rulesFile,
                     on: executor.loop
                 )
                 if log == nil, let side = exchange.bodySide(adapted: adapted) {
                     exchange.capturedBody = await RecordedExchanges.body(
                         side,
                         of: exchange,
-                        socket: place.socket,
-                        rulesFile: place.rulesFile,
+                        socket: admin.socket,
+                        rulesFile: admin.rulesFile,
                         on: executor.loop
                     )
                 }

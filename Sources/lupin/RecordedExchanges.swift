@@ -125,8 +125,8 @@ enum RecordedExchanges {
         do throws(ExchangeReferenceProblem) {
             return try search.result()
         } catch .unknown {
-            let place = path == "-" ? "standard input" : path
-            throw RecordProblem(message: "\(place) has no such exchange")
+            let source = path == "-" ? "standard input" : path
+            throw RecordProblem(message: "\(source) has no such exchange")
         } catch {
             throw RecordProblem(message: error.sentence)
         }
@@ -163,10 +163,10 @@ private struct LogSearch {
             guard exchange.id.hasPrefix(digits) else { return }
             found.removeAll { $0.exchange.id == exchange.id }
             found.append((exchange: exchange, line: line))
-        case .last(let place, let filter):
+        case .last(let ordinal, let filter):
             guard filter.matches(line, now: SystemCall.wallMicroseconds()) else { return }
             found.append((exchange: exchange, line: line))
-            if found.count > place { found.removeFirst() }
+            if found.count > ordinal { found.removeFirst() }
         }
     }
 
@@ -178,8 +178,8 @@ private struct LogSearch {
             guard let first = found.first else { throw .unknown }
             guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.exchange.id)) }
             return first
-        case .last(let place, _):
-            guard found.count == place, let first = found.first else { throw .unknown }
+        case .last(let ordinal, _):
+            guard found.count == ordinal, let first = found.first else { throw .unknown }
             return first
         }
     }

@@ -21,9 +21,9 @@ struct ReloadCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
-    func run() throws { try place.ask("POST", "/v1/reload", Self.tell) }
+    func run() throws { try admin.ask("POST", "/v1/reload", Self.tell) }
 
     private static func tell(_ reply: AdminReply) -> ExitCode {
         struct Loaded: Decodable {
@@ -34,8 +34,8 @@ struct ReloadCommand: ParsableCommand {
         struct Rejected: Decodable { var errors: [String] }
         if reply.isSuccess, let loaded = reply.decoded(as: Loaded.self) {
             for warning in loaded.warnings { StandardError.print(warning) }
-            let place = loaded.file.map { " from \($0)" } ?? ""
-            StandardOutput.print("rules \(loaded.version) loaded\(place)")
+            let source = loaded.file.map { " from \($0)" } ?? ""
+            StandardOutput.print("rules \(loaded.version) loaded\(source)")
             return .success
         }
         if reply.status == 422, let rejected = reply.decoded(as: Rejected.self) {

@@ -11,13 +11,13 @@ struct RunningInspector: Sendable {
 
     /// Runs `body` with the inspector; prints why it can't, and returns the exit code.
     static func ask(
-        at place: AdminPlace,
+        at admin: AdminOptions,
         capturing hosts: [String],
         on loop: EventLoop,
         _ body: (RunningInspector, EventLoop) async throws(AdminProblem) -> Void
     ) async -> ExitCode {
         do throws(AdminProblem) {
-            try await body(RunningInspector(client: place.client(), hosts: hosts), loop)
+            try await body(RunningInspector(client: admin.client(), hosts: hosts), loop)
             return .success
         } catch {
             StandardError.print("lupin: \(error.message)")

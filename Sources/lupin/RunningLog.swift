@@ -6,7 +6,7 @@ import LupinRecords
 
 /// Prints the exchanges that a running lupin has in memory.
 struct RunningLog {
-    let place: AdminPlace
+    let admin: AdminOptions
     let count: Int
     let keepsJSON: Bool
 
@@ -71,8 +71,8 @@ struct RunningLog {
             "GET",
             path,
             bytesMax: AdminClient.exchangesBytesMax,
-            socket: place.socket,
-            rulesFile: place.rulesFile
+            socket: admin.socket,
+            rulesFile: admin.rulesFile
         )
     }
 }
@@ -96,8 +96,8 @@ struct LiveLine {
 
     /// `… 6f1c0e0b GET https://api.acme.dev/: waiting 12.0s for the response head`.
     var text: String {
-        let place = LogText.plain(names.filter { !$0.isEmpty }.joined(separator: " "))
+        let target = LogText.plain(names.filter { !$0.isEmpty }.joined(separator: " "))
         let time = SummaryText.duration(elapsedMicroseconds)
-        return "… \(place): waiting \(time) for the \(LogText.plain(phase))"
+        return "… \(target): waiting \(time) for the \(LogText.plain(phase))"
     }
 }

@@ -7,7 +7,7 @@ import LupinProxy
 /// Requests lupin's own page from a listener.
 enum RunningProxy {
     /// The timeout of a probe; the listener is on this machine.
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
     /// lupin's page is shorter; a longer response is another server's.
     private static let bytesMax = 8 << 10
     private static let mark = Array("lupin is a local forward proxy".utf8)
@@ -28,7 +28,7 @@ enum RunningProxy {
         guard let address = IPAddress(ProxyAddress(listener).host) else { return false }
         let slot = ParkingSlot(on: loop)
         defer { slot.retire() }
-        let deadline = loop.deadline(in: patience)
+        let deadline = loop.deadline(in: timeout)
         var connector = Connector(on: loop, slot: slot)
         guard
             let channel = try? await connector.connect(
@@ -39,14 +39,14 @@ enum RunningProxy {
             )
         else { return false }
         defer { channel.close() }
-        let place = SocketAddress(address: address, port: listener.port)
+        let endpoint = SocketAddress(address: address, port: listener.port)
         // Before anything is sent.
-        guard isTrusted(place, ProcessLookup.userServing(place)) else { return false }
+        guard isTrusted(endpoint, ProcessLookup.userServing(endpoint)) else { return false }
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.closedReason = .upstreamReadable
         // lupin serves its own pages to requests for its own address.
-        let request = "GET / HTTP/1.1\r\nHost: \(place)\r\n\(OwnPages.probe): 1\r\n\r\n"
+        let request = "GET / HTTP/1.1\r\nHost: \(endpoint)\r\n\(OwnPages.probe): 1\r\n\r\n"
         channel.stage { $0.append(contentsOf: request.utf8) }
         guard (try? channel.flush()) == true else { return false }
         var page: [UInt8] = []
@@ -57,7 +57,7 @@ enum RunningProxy {
                 // The process that answers has the connection, which the listening one may have
                 // passed on.
                 if page.firstRange(of: mark) != nil {
-                    return isTrusted(place, channel.ends.flatMap(ProcessLookup.userAccepting))
+                    return isTrusted(endpoint, channel.ends.flatMap(ProcessLookup.userAccepting))
                 }
             case .blocked:
                 let woken = await slot.park(for: .upstreamReadable, until: deadline)
@@ -69,8 +69,8 @@ enum RunningProxy {
         return false
     }
 
-    private static func isTrusted(_ place: SocketAddress, _ user: UInt32?) -> Bool {
-        guard let refusal = TrustedServer.refusal(of: "\(place)", servedBy: user) else {
+    private static func isTrusted(_ endpoint: SocketAddress, _ user: UInt32?) -> Bool {
+        guard let refusal = TrustedServer.refusal(of: "\(endpoint)", servedBy: user) else {
             return true
         }
         StandardError.print("lupin: warning: \(refusal)")

@@ -150,8 +150,8 @@ struct Service: Sendable {
     }
 
     private func greeting(_ proxy: Proxy) -> String {
-        let places = proxy.addresses.map(\.description).joined(separator: " and ")
-        var text = "listening on \(places), "
+        let addresses = proxy.addresses.map(\.description).joined(separator: " and ")
+        var text = "listening on \(addresses), "
         text += rulesFile.map { "rules from \($0)" } ?? "no rules file"
         if let url = proxy.urls.first {
             text += "; in a shell: export http_proxy=\(url) https_proxy=\(url)"

@@ -37,11 +37,11 @@ enum SettingsPage {
             lines += entry(setting.name, setting)
             for leaf in RetryKeyTable.leaves(of: setting.key) { lines += entry(leaf.name, leaf) }
         }
-        let places = [
+        let groups = [
             ("Keys of a rule, with an example or the default", RuleKeyTable.rule),
             ("Keys of match", RuleKeyTable.match), ("Steps of request", RuleKeyTable.step),
         ]
-        for (title, keys) in places {
+        for (title, keys) in groups {
             lines += ["", title]
             for key in keys {
                 lines += entry(key.key, key.form, key.sentence)

@@ -21,10 +21,10 @@ struct StatusCommand: ParsableCommand {
     @Flag(help: "Print the answer in JSON.")
     var json = false
 
-    @OptionGroup var place: AdminPlace
+    @OptionGroup var admin: AdminOptions
 
     func run() throws {
-        try place.ask("GET", "/v1/status") { [json] reply in
+        try admin.ask("GET", "/v1/status") { [json] reply in
             reply.tell(asJSON: json, as: RunningStatus.self) { StandardOutput.print($0.text) }
         }
     }

@@ -46,7 +46,7 @@ struct SystemStore: ClientStore {
 
     init(_ surroundings: StoreSurroundings) { self.surroundings = surroundings }
 
-    func places(of mark: AuthorityMark) -> [String] {
+    func locations(of mark: AuthorityMark) -> [String] {
         guard let family, isHeld(mark, family) else { return [] }
         return [path(mark, family)]
     }

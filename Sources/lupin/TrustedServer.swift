@@ -16,13 +16,13 @@ enum TrustedServer {
     }
 
     /// Why what serves a place is left alone; nil when its user is one of them.
-    static func refusal(of place: String, servedBy user: UInt32?) -> String? {
+    static func refusal(of endpoint: String, servedBy user: UInt32?) -> String? {
         guard let user else {
-            return "the kernel does not tell which user serves \(place), so it is left alone"
+            return "the kernel does not tell which user serves \(endpoint), so it is left alone"
         }
         if isTrusted(user) { return nil }
         let name = LogText.plain(SystemUsers.name(of: user) ?? "\(user)")
-        return "\(place) is served by user \(name), not by you, root or the service's user "
+        return "\(endpoint) is served by user \(name), not by you, root or the service's user "
             + "\(serviceUser), so it is left alone"
     }
 
@@ -33,9 +33,9 @@ enum TrustedServer {
             proxy.host == "localhost"
             ? [.v4(0x7F00_0001), .v6(high: 0, low: 1)] : [IPAddress(proxy.host)].compactMap(\.self)
         for address in addresses where address.isLoopback {
-            let place = SocketAddress(address: address, port: proxy.port)
-            guard let user = ProcessLookup.userServing(place) else { continue }
-            if let refusal = refusal(of: "\(place)", servedBy: user) { return refusal }
+            let endpoint = SocketAddress(address: address, port: proxy.port)
+            guard let user = ProcessLookup.userServing(endpoint) else { continue }
+            if let refusal = refusal(of: "\(endpoint)", servedBy: user) { return refusal }
         }
         return nil
     }

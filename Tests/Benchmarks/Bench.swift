@@ -26,14 +26,14 @@ struct Bench {
         run: Int
     ) throws -> Measurement {
         var cell = Measurement(proxy: contender.name, scenario: scenario, run: run)
-        let place = directory.appendingPathComponent("cell")
+        let setup = directory.appendingPathComponent("cell")
         do {
             try FileManager.default.createDirectory(
-                at: place,
+                at: setup,
                 withIntermediateDirectories: false
             )
-            defer { try? FileManager.default.removeItem(at: place) }
-            try measure(contender, in: place, into: &cell)
+            defer { try? FileManager.default.removeItem(at: setup) }
+            try measure(contender, in: setup, into: &cell)
         } catch {
             try children.check()
             cell.failure = "\(error)"
@@ -54,7 +54,7 @@ struct Bench {
             core: cores.origin
         )
         defer { origin.end() }
-        let place = Contender.Place(
+        let setup = Contender.Setup(
             port: try Parties.freePort(),
             originPort: originPort,
             directory: folder,
@@ -65,12 +65,12 @@ struct Bench {
             // must not be closed and made anew.
             idleConnections: requests.map { _ in plan.connections * max(1, plan.streams) }
         )
-        let launch = try contender.launch(in: place, core: cores.proxy)
+        let launch = try contender.launch(in: setup, core: cores.proxy)
         let proxy = try ChildProcess(launch, among: children)
         defer { proxy.end() }
         do {
-            try parties.waitForListener(at: place.port, of: proxy)
-            plan.proxyPort = place.port
+            try parties.waitForListener(at: setup.port, of: proxy)
+            plan.proxyPort = setup.port
             plan.originPort = originPort
             try checkSanity(plan)
             if cell.scenario.kind == .memory {

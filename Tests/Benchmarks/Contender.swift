@@ -29,7 +29,7 @@ enum Peer: String, CaseIterable, ExpressibleByArgument {
 /// A proxy that takes part.
 struct Contender {
     /// Where a cell's proxy finds its place.
-    struct Place {
+    struct Setup {
         var port: UInt16
         var originPort: UInt16
         var directory: URL
@@ -93,12 +93,12 @@ struct Contender {
     }
 
     /// Writes its settings into the place and says how to start it.
-    func launch(in place: Place, core: Int?) throws -> Launch {
-        let (arguments, settings) = commandLine(in: place)
+    func launch(in setup: Setup, core: Int?) throws -> Launch {
+        let (arguments, settings) = commandLine(in: setup)
         if let settings {
-            try settings.write(to: file(in: place), atomically: true, encoding: .utf8)
+            try settings.write(to: file(in: setup), atomically: true, encoding: .utf8)
         }
-        let folder = place.directory.path
+        let folder = setup.directory.path
         return Launch(
             name: name,
             executable: executable,
@@ -108,41 +108,41 @@ struct Contender {
                 "PATH": "/usr/bin:/bin:/usr/sbin", "HOME": folder, "TMPDIR": folder,
                 "XDG_RUNTIME_DIR": folder,
             ],
-            log: place.directory.appendingPathComponent("output")
+            log: setup.directory.appendingPathComponent("output")
         )
     }
 
     /// Where its settings lie.
-    func file(in place: Place) -> URL {
+    func file(in setup: Setup) -> URL {
         let suffix = if case .lupin = kind { "yaml" } else { "conf" }
-        return place.directory.appendingPathComponent("\(name).\(suffix)")
+        return setup.directory.appendingPathComponent("\(name).\(suffix)")
     }
 
-    private func commandLine(in place: Place) -> (arguments: [String], settings: String?) {
-        let file = file(in: place).path
+    private func commandLine(in setup: Setup) -> (arguments: [String], settings: String?) {
+        let file = file(in: setup).path
         switch kind {
         case .lupin(let keepsRecords):
-            let records = place.directory.appendingPathComponent("records.jsonl").path
+            let records = setup.directory.appendingPathComponent("records.jsonl").path
             let log = keepsRecords ? "{to: \"\(records)\", format: json}" : "off"
-            return (["serve", "--rules", file], LupinSettings.text(place, log: log))
+            return (["serve", "--rules", file], LupinSettings.text(setup, log: log))
         case .peer(.nghttpx):
             // As a forward proxy it expects the next proxy behind it; our origin understands the
             // absolute-form that such a one gets.
-            let security = place.listenerFile == nil ? ";no-tls" : ""
+            let security = setup.listenerFile == nil ? ";no-tls" : ""
             let arguments = [
                 "--conf=/dev/null", "--http2-proxy", "--workers=1",
-                "--frontend=127.0.0.1,\(place.port)\(security)",
-                "--backend=127.0.0.1,\(place.originPort)", "--no-ocsp", "--log-level=ERROR",
+                "--frontend=127.0.0.1,\(setup.port)\(security)",
+                "--backend=127.0.0.1,\(setup.originPort)", "--no-ocsp", "--log-level=ERROR",
                 "--backend-keep-alive-timeout=2m", "--frontend-keep-alive-timeout=5m",
                 // No stream waits for another, as none does in lupin.
                 "--backend-connections-per-host=100",
             ]
-            let file = place.listenerFile.map { [$0, $0] } ?? []
+            let file = setup.listenerFile.map { [$0, $0] } ?? []
             return (arguments + file, nil)
         case .peer(.squid):
-            return (["-N", "-f", file], SquidSettings.text(place))
+            return (["-N", "-f", file], SquidSettings.text(setup))
         case .peer(.tinyproxy):
-            return (["-d", "-c", file], Self.tinyproxySettings(port: place.port))
+            return (["-d", "-c", file], Self.tinyproxySettings(port: setup.port))
         }
     }
 

@@ -26,7 +26,7 @@ enum LoadError: Error, CustomStringConvertible {
         case .http2(let why): "HTTP/2: \(why)"
         case .socket(let why): why
         case .closedEarly: "closed before the end of a response"
-        case .timedOut: "no answer for \(LoadLink.patience)"
+        case .timedOut: "no answer for \(LoadLink.timeout)"
         }
     }
 }

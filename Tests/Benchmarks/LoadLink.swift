@@ -8,7 +8,7 @@ struct LoadLink {
     let loop: EventLoop
     let slot: ParkingSlot
 
-    static let patience = Duration.seconds(15)
+    static let timeout = Duration.seconds(15)
 
     init(on loop: EventLoop) {
         self.loop = loop
@@ -23,7 +23,7 @@ struct LoadLink {
             let channel = try await connector.connect(
                 to: [.v4(0x7F00_0001)],
                 port: port,
-                until: loop.clock.now() + Self.patience.microseconds,
+                until: loop.clock.now() + Self.timeout.microseconds,
                 interruptions: []
             )
             channel.slot = slot
@@ -60,7 +60,7 @@ struct LoadLink {
                 on: channel,
                 wakingFor: .upstreamReadable | .upstreamWritable,
                 in: slot,
-                until: loop.deadline(in: Self.patience)
+                until: loop.deadline(in: Self.timeout)
             )
         } catch {
             throw .tls(error.reason)
@@ -118,7 +118,7 @@ struct LoadLink {
 
     /// Waits, but not for ever.
     func wait(for reason: WakeReasons) async throws(LoadError) {
-        let woken = await slot.park(for: reason, until: loop.deadline(in: Self.patience))
+        let woken = await slot.park(for: reason, until: loop.deadline(in: Self.timeout))
         if woken.contains(.timedOut) { throw .timedOut }
     }
 }

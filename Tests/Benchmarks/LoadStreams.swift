@@ -55,7 +55,7 @@ final class LoadStreams {
             guard try turn() else { return generator.noteReconnect() }
             let woken = await slot.park(
                 for: .upstreamReadable | .upstreamWritable,
-                until: loop.deadline(in: LoadLink.patience)
+                until: loop.deadline(in: LoadLink.timeout)
             )
             if woken.contains(.timedOut) { throw .timedOut }
         }

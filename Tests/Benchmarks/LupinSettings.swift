@@ -50,22 +50,22 @@ enum LupinRules {
 /// lupin's settings.
 enum LupinSettings {
     /// The rules file; `log` is where its records go.
-    static func text(_ place: Contender.Place, log: String) -> String {
-        let tls = place.listenerFile.map { "{cert: \"\($0)\", key: \"\($0)\"}" } ?? "off"
+    static func text(_ setup: Contender.Setup, log: String) -> String {
+        let tls = setup.listenerFile.map { "{cert: \"\($0)\", key: \"\($0)\"}" } ?? "off"
         var lines = [
-            "lupin: 1", "workers: \(place.workers)",
-            "listen: [{address: \"127.0.0.1:\(place.port)\", tls: \(tls)}]",
+            "lupin: 1", "workers: \(setup.workers)",
+            "listen: [{address: \"127.0.0.1:\(setup.port)\", tls: \(tls)}]",
             // A storm's few clients reset what many would.
             "limits: {connections: 8192, h2: {resets: 100000/30s}}", "log: \(log)",
         ]
         var upstream: [String] = []
-        if let files = place.interception {
+        if let files = setup.interception {
             let authority = "{cert: \"\(files.authority)\", key: \"\(files.authorityKey)\"}"
             lines.append("intercept: {mode: all, ca: \(authority)}")
             upstream.append("tls: {roots: [\"\(files.originRoot)\"]}")
         }
-        if let count = place.idleConnections { upstream.append("pool: {per_host: \(count)}") }
+        if let count = setup.idleConnections { upstream.append("pool: {per_host: \(count)}") }
         if !upstream.isEmpty { lines.append("upstream: {\(upstream.joined(separator: ", "))}") }
-        return lines.map { "\($0)\n" }.joined() + place.rules.text
+        return lines.map { "\($0)\n" }.joined() + setup.rules.text
     }
 }

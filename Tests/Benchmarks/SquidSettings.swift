@@ -8,9 +8,9 @@ enum SquidSettings {
         .flatMap { ["\($0)/squid/security_file_certgen", "\($0)/security_file_certgen"] }
         .first(where: FileManager.default.isExecutableFile)
 
-    static func text(_ place: Contender.Place) -> String {
+    static func text(_ setup: Contender.Setup) -> String {
         """
-        \(listener(place))
+        \(listener(setup))
         http_access allow all
         workers 1
         cache deny all
@@ -32,9 +32,9 @@ enum SquidSettings {
 
     /// As lupin does it: the name of the CONNECT decides on the certificate, and nobody looks at
     /// the origin first.
-    private static func listener(_ place: Contender.Place) -> String {
-        let port = "http_port 127.0.0.1:\(place.port)"
-        guard let files = place.interception, let signer else { return port }
+    private static func listener(_ setup: Contender.Setup) -> String {
+        let port = "http_port 127.0.0.1:\(setup.port)"
+        guard let files = setup.interception, let signer else { return port }
         return """
             \(port) ssl-bump generate-host-certificates=on dynamic_cert_mem_cache_size=16MB \
             tls-cert=\(files.authority) tls-key=\(files.authorityKey)

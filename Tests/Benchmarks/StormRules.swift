@@ -4,16 +4,16 @@ import Synchronization
 
 /// The rules file of a storm, in one version after the other.
 struct StormRules {
-    let place: Contender.Place
+    let setup: Contender.Setup
     /// Where it lies.
     let file: URL
 
     /// Where lupin can be asked.
-    var socket: String { place.directory.appendingPathComponent("admin.sock").path }
+    var socket: String { setup.directory.appendingPathComponent("admin.sock").path }
     /// Where its records go; older ones have a number behind that name.
-    var log: URL { place.directory.appendingPathComponent("records.jsonl") }
+    var log: URL { setup.directory.appendingPathComponent("records.jsonl") }
 
-    private var keyFile: URL { place.directory.appendingPathComponent("key") }
+    private var keyFile: URL { setup.directory.appendingPathComponent("key") }
 
     /// Writes what the rules read, for its owner alone, and their first version.
     func begin(seed: UInt64) throws {
@@ -41,7 +41,7 @@ struct StormRules {
             let folder = StormPart.folder + (lane.map { "\($0.rawValue)/" } ?? "")
             return "match: {\(hosts), path: \"\(folder)**\"}"
         }
-        return LupinSettings.text(place, log: log) + """
+        return LupinSettings.text(setup, log: log) + """
             admin: {socket: "\(socket)"}
             tokens:
               storm:

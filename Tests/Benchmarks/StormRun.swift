@@ -16,7 +16,7 @@ struct StormRun {
 
     private static let workers = 2
     /// For what lupin does soon, not at once.
-    private static let patienceSeconds = 10.0
+    private static let timeoutSeconds = 10.0
     /// Descriptors that a storm may leave behind, such as the connection of a helper.
     private static let surplusMax = 8
 
@@ -30,7 +30,7 @@ struct StormRun {
             core: nil
         )
         defer { http2Origin.end() }
-        let place = Contender.Place(
+        let setup = Contender.Setup(
             port: try Parties.freePort(),
             originPort: originPort,
             directory: directory,
@@ -38,15 +38,15 @@ struct StormRun {
             workers: Self.workers
         )
         let contender = try Contender.lupin(at: proxy, keepsRecords: true)
-        let launch = try contender.launch(in: place, core: nil)
-        let rules = StormRules(place: place, file: contender.file(in: place))
+        let launch = try contender.launch(in: setup, core: nil)
+        let rules = StormRules(setup: setup, file: contender.file(in: setup))
         try rules.begin(seed: seed)
         let lupin = try ChildProcess(launch, among: parties.children)
         defer { lupin.end() }
         do {
-            try parties.waitForListener(at: place.port, of: lupin)
+            try parties.waitForListener(at: setup.port, of: lupin)
             let plan = StormPlan(
-                proxyPort: place.port,
+                proxyPort: setup.port,
                 originPort: originPort,
                 http2OriginPort: http2Port,
                 seed: seed,
@@ -123,7 +123,7 @@ struct StormRun {
         last.first = plan.requests
         last.requests = 1
         last.clients = [StormClientCount(kind: .http1, count: 1)]
-        let end = Date(timeIntervalSinceNow: Self.patienceSeconds)
+        let end = Date(timeIntervalSinceNow: Self.timeoutSeconds)
         while true {
             let result = try load(last)
             last.first += 1
@@ -140,7 +140,7 @@ struct StormRun {
             struct Exchange: Decodable { var id: String }
             var exchanges: [Exchange]
         }
-        let end = Date(timeIntervalSinceNow: Self.patienceSeconds)
+        let end = Date(timeIntervalSinceNow: Self.timeoutSeconds)
         while true {
             let body = try AdminQuestion.answer(to: "/v1/exchanges/live", at: socket)
             let live = try JSONDecoder().decode(Live.self, from: Data(body)).exchanges
@@ -154,7 +154,7 @@ struct StormRun {
 
     /// What is left of lupin's descriptors once nobody speaks with it.
     private func descriptors(of lupin: ChildProcess, _ before: Int) throws -> Int {
-        let end = Date(timeIntervalSinceNow: Self.patienceSeconds)
+        let end = Date(timeIntervalSinceNow: Self.timeoutSeconds)
         while true {
             let count = OpenDescriptors.count(of: lupin.identifier)
             if count <= before + Self.surplusMax { return count }

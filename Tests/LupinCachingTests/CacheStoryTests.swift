@@ -227,7 +227,7 @@ private final class PlayedCache {
                     requestTimeUs: now,
                     responseTimeUs: now
                 )
-                if renewed.fate == .renewed { stored[i] = renewed.response }
+                if renewed.outcome == .renewed { stored[i] = renewed.response }
             }
             return (.validated, self.serve(serve, request, asked, now))
         case .serveStale: return (.store, serve(selected ?? 0, request, asked, now))

@@ -171,7 +171,7 @@ struct CacheValidationTests {
         policy: CachePolicy = .standard
     ) -> StoredResponse? {
         let renewal = renewal(old, new, policy: policy)
-        return renewal.fate == .renewed ? renewal.response : nil
+        return renewal.outcome == .renewed ? renewal.response : nil
     }
 
     private func renewal(
@@ -195,7 +195,7 @@ struct CacheValidationTests {
         let old: CacheFields = [("Cache-Control", "max-age=5"), Self.day]
         let cookie = ("Set-Cookie", "sid=secret")
         let shared = renewal(old, [cookie, ("A", "2")])
-        #expect(shared.lacksCookies && shared.fate == .renewed)
+        #expect(shared.lacksCookies && shared.outcome == .renewed)
         #expect(shared.response.fields.value(of: "Set-Cookie") == nil)
         #expect(shared.response.fields.value(of: "A") == "2")
         let own = try #require(updated(old, [cookie], policy: .privateMode))
@@ -208,13 +208,13 @@ struct CacheValidationTests {
     func `an authenticated request renews nothing for others`(isAttached: Bool) throws {
         let fields: CacheFields = isAttached ? [] : [("Authorization", "Basic eA==")]
         let attached: [Attached] = isAttached ? [.connectionLogin] : []
-        func fate(_ said: String) -> RenewedResponse.Fate {
+        func outcome(_ said: String) -> RenewedResponse.Outcome {
             let old: CacheFields = [("Cache-Control", "max-age=5"), Self.day]
-            return renewal(old, [("Cache-Control", said)], asking: fields, attached).fate
+            return renewal(old, [("Cache-Control", said)], asking: fields, attached).outcome
         }
-        #expect(fate("max-age=60") == .unchanged)
+        #expect(outcome("max-age=60") == .unchanged)
         for said in ["max-age=60, public", "s-maxage=60", "max-age=60, must-revalidate"] {
-            #expect(fate(said) == .renewed)
+            #expect(outcome(said) == .renewed)
         }
     }
 

@@ -115,7 +115,7 @@ struct SharedEntryTests {
 
     @Test func `URLs of servers are read`() throws {
         let plain = try SharedServer(url: "redis://cache.example")
-        #expect(plain.place == .network(try #require(Host("cache.example")), 6379))
+        #expect(plain.endpoint == .network(try #require(Host("cache.example")), 6379))
         #expect(!plain.isSecure && plain.database == 0 && plain.password == nil)
         let full = try SharedServer(url: "rediss://me%40team:p%3A%2Fw@[::1]:7000/3")
         #expect(full.text == "[::1]:7000" && full.isSecure && full.database == 3)
@@ -123,7 +123,7 @@ struct SharedEntryTests {
         let nameless = try SharedServer(url: "redis://:pw@127.0.0.1:1/")
         #expect(nameless.user == nil && nameless.password == "pw" && nameless.database == 0)
         let path = try SharedServer(url: "unix://:pw@/run/redis.sock?db=2")
-        #expect(path.place == .path("/run/redis.sock") && path.database == 2)
+        #expect(path.endpoint == .path("/run/redis.sock") && path.database == 2)
         #expect(path.password == "pw" && path.text == "/run/redis.sock")
     }
 

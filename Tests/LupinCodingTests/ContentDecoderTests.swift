@@ -72,10 +72,10 @@ struct ContentDecoderTests {
 
     @Test func `a changed byte of the data or its check is corrupt`() throws {
         let whole = try encoded(sampleBytes(300), .gzip)
-        for place in [0, 1, 2, whole.count - 8, whole.count - 1] {
+        for index in [0, 1, 2, whole.count - 8, whole.count - 1] {
             var bytes = whole
-            bytes[place] ^= 0xFF
-            #expect(problem(bytes) == .corrupt, "byte \(place)")
+            bytes[index] ^= 0xFF
+            #expect(problem(bytes) == .corrupt, "byte \(index)")
         }
         #expect(problem(Array("{\"plain\": true}".utf8)) == .corrupt)
         #expect(problem(Array("{\"plain\": true}".utf8), .deflate) != nil)
@@ -84,10 +84,10 @@ struct ContentDecoderTests {
     @Test func `no byte in any place traps, and the output keeps its bound`() throws {
         for coding in DecodableCoding.allCases {
             let whole = try coded(sampleBytes(60), coding)
-            for place in whole.indices {
+            for index in whole.indices {
                 for bit in 0..<8 {
                     var bytes = whole
-                    bytes[place] ^= 1 << UInt8(bit)
+                    bytes[index] ^= 1 << UInt8(bit)
                     let output = try? decoded(bytes, coding, bytesMax: 100)
                     #expect((output ?? []).count <= 100)
                 }

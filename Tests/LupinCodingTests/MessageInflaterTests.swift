@@ -85,10 +85,10 @@ struct MessageInflaterTests {
 
     @Test func `no byte in any place traps`() throws {
         let whole = try messages([sampleBytes(60)])[0]
-        for place in whole.indices {
+        for index in whole.indices {
             for bit in 0..<8 {
                 var bytes = whole
-                bytes[place] ^= 1 << UInt8(bit)
+                bytes[index] ^= 1 << UInt8(bit)
                 var inflater = try MessageInflater(bytesMax: 50)
                 let found = try? inflater.inflate(bytes.span)
                 #expect((found?.text.count ?? 0) <= 50)

@@ -31,9 +31,9 @@ private struct Reading: Equatable {
         self.init([all[...]], bytesMax: bytesMax)
         let single = Reading(all.indices.map { all[$0...$0] }, bytesMax: bytesMax)
         #expect(single == self, "byte by byte")
-        for place in all.indices {
-            let cut = Reading([all[..<place], all[place...]], bytesMax: bytesMax)
-            #expect(cut == self, "cut at \(place)")
+        for index in all.indices {
+            let cut = Reading([all[..<index], all[index...]], bytesMax: bytesMax)
+            #expect(cut == self, "cut at \(index)")
         }
     }
 

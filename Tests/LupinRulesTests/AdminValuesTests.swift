@@ -77,8 +77,8 @@ struct AdminValuesTests {
         path: String,
         isOurs: Bool
     ) {
-        let place = AdminSettings().place(environment: environment, home: "/users/ann")
-        #expect(place == AdminSettings.Place(path: path, isDirectoryOurs: isOurs))
-        #expect(AdminSettings().place(environment: [:], home: nil) == nil)
+        let endpoint = AdminSettings().endpoint(environment: environment, home: "/users/ann")
+        #expect(endpoint == AdminSettings.Endpoint(path: path, isDirectoryOurs: isOurs))
+        #expect(AdminSettings().endpoint(environment: [:], home: nil) == nil)
     }
 }

@@ -206,7 +206,9 @@ enum SchemaDocument {
                                                 (
                                                     "enum",
                                                     .array(
-                                                        StandInPlaces.words.map { .string($0.word) }
+                                                        StandInLocations.words.map {
+                                                            .string($0.word)
+                                                        }
                                                     )
                                                 )
                                             ])

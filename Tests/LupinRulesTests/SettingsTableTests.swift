@@ -7,7 +7,7 @@ import LupinRules
 import Testing
 
 struct SettingsTableTests {
-    private typealias Plain = (setting: Setting, place: ValuePlace<Settings>)
+    private typealias Plain = (setting: Setting, keyPath: ValueKeyPath<Settings>)
 
     /// What lies at a place.
     private enum Value: Equatable {
@@ -17,8 +17,8 @@ struct SettingsTableTests {
     private static let available = SettingsTable.settings.filter(\.isAvailable)
 
     private static let plain: [Plain] = available.compactMap { setting in
-        guard case .plain(let place) = setting.place else { return nil }
-        return (setting, place)
+        guard case .plain(let keyPath) = setting.destination else { return nil }
+        return (setting, keyPath)
     }
 
     /// The rules file in which `name` has that value, with more in its section.
@@ -32,8 +32,8 @@ struct SettingsTableTests {
 
     // MARK: Values
 
-    private func value<Root>(at place: ValuePlace<Root>, in root: Root) -> Value {
-        switch place {
+    private func value<Root>(at keyPath: ValueKeyPath<Root>, in root: Root) -> Value {
+        switch keyPath {
         case .duration(let path): .duration(root[keyPath: path])
         case .durationOrWord(let path): root[keyPath: path].map { .duration($0) } ?? .nothing
         case .number(let path): .number(root[keyPath: path])
@@ -45,11 +45,11 @@ struct SettingsTableTests {
     }
 
     private func restore<Root>(
-        _ place: ValuePlace<Root>,
+        _ keyPath: ValueKeyPath<Root>,
         in root: inout Root,
         from defaults: Root
     ) {
-        switch place {
+        switch keyPath {
         case .duration(let path): root[keyPath: path] = defaults[keyPath: path]
         case .durationOrWord(let path): root[keyPath: path] = defaults[keyPath: path]
         case .number(let path): root[keyPath: path] = defaults[keyPath: path]
@@ -63,10 +63,10 @@ struct SettingsTableTests {
     /// The ends of the range and all words, with what they mean.
     private func samples<Root>(
         _ setting: Setting,
-        _ place: ValuePlace<Root>
+        _ keyPath: ValueKeyPath<Root>
     ) -> [(text: String, value: Value)] {
         var nothing = Value.nothing
-        if case .number = place { nothing = .number(0) }
+        if case .number = keyPath { nothing = .number(0) }
         switch setting.kind {
         case .duration(let range, let orNone):
             return [range.lowerBound, range.upperBound].map {
@@ -137,11 +137,11 @@ struct SettingsTableTests {
         for row in Self.plain {
             // A response is no larger than the whole store.
             let company = row.setting.name == "cache.store.max_object" ? "memory: 1TiB, " : ""
-            for sample in samples(row.setting, row.place) {
+            for sample in samples(row.setting, row.keyPath) {
                 let text = body(row.setting.name, sample.text, beside: company)
                 var settings = try configuration(text).settings
-                #expect(value(at: row.place, in: settings) == sample.value, "\(text)")
-                restore(row.place, in: &settings, from: Settings())
+                #expect(value(at: row.keyPath, in: settings) == sample.value, "\(text)")
+                restore(row.keyPath, in: &settings, from: Settings())
                 settings.cacheStore.memoryBytes = CacheStoreSettings().memoryBytes
                 #expect(settings == Settings(), "\(text)")
             }
@@ -150,7 +150,7 @@ struct SettingsTableTests {
 
     @Test func `every timeout arrives at its place, and in a rule if one may have it`() throws {
         for row in TimeoutTable.rows {
-            for sample in samples(row.setting, row.place) {
+            for sample in samples(row.setting, row.keyPath) {
                 let text = body(row.setting.name, sample.text)
                 expect(try configuration(text).settings.timeouts, row, sample.value, text)
                 let rule = "rules: [{match: {}, \(text)}]"
@@ -171,20 +171,20 @@ struct SettingsTableTests {
         _ value: Value,
         _ text: String
     ) {
-        #expect(self.value(at: row.place, in: timeouts) == value, "\(text)")
+        #expect(self.value(at: row.keyPath, in: timeouts) == value, "\(text)")
         var others = timeouts
-        restore(row.place, in: &others, from: Timeouts())
+        restore(row.keyPath, in: &others, from: Timeouts())
         #expect(others == Timeouts(), "\(text)")
     }
 
     @Test func `every plain value of a retry policy arrives at its place`() throws {
         for key in RetryKeyTable.keys {
-            guard case .plain(let place) = key.place else { continue }
-            for sample in samples(key.setting, place) {
+            guard case .plain(let keyPath) = key.destination else { continue }
+            for sample in samples(key.setting, keyPath) {
                 let text = "retry: {mine: {\(key.setting.key): \(sample.text)}}"
                 var policy = try #require(try configuration(text).settings.retry.first)
-                #expect(value(at: place, in: policy) == sample.value, "\(text)")
-                restore(place, in: &policy, from: .standard)
+                #expect(value(at: keyPath, in: policy) == sample.value, "\(text)")
+                restore(keyPath, in: &policy, from: .standard)
                 #expect(policy == RetryPolicy(name: "mine"), "\(text)")
             }
         }
@@ -192,12 +192,12 @@ struct SettingsTableTests {
 
     @Test func `every plain value of a cache policy arrives at its place`() throws {
         for key in CacheKeyTable.keys {
-            guard case .plain(let place) = key.place else { continue }
-            for sample in samples(key.setting, place) {
+            guard case .plain(let keyPath) = key.destination else { continue }
+            for sample in samples(key.setting, keyPath) {
                 let text = "cache: {mine: {\(key.setting.key): \(sample.text)}}"
                 var policy = try #require(try configuration(text).settings.cache.last)
-                #expect(value(at: place, in: policy) == sample.value, "\(text)")
-                restore(place, in: &policy, from: .standard)
+                #expect(value(at: keyPath, in: policy) == sample.value, "\(text)")
+                restore(keyPath, in: &policy, from: .standard)
                 #expect(policy == CachePolicy(name: "mine"), "\(text)")
             }
         }
@@ -214,7 +214,7 @@ struct SettingsTableTests {
 
     @Test func `no two rows have one place`() {
         let paths = Self.plain.compactMap { row -> AnyKeyPath? in
-            switch row.place {
+            switch row.keyPath {
             case .duration(let path): path
             case .durationOrWord(let path): path
             case .number(let path): path
@@ -242,7 +242,7 @@ struct SettingsTableTests {
             #expect(names.contains(special.rawValue))
         }
         for setting in Self.available where setting.section != "cache.standard" {
-            if case .nowhere = setting.place { Issue.record("\(setting.name) goes nowhere") }
+            if case .nowhere = setting.destination { Issue.record("\(setting.name) goes nowhere") }
         }
     }
 
@@ -299,10 +299,10 @@ struct SettingsTableTests {
         #expect(demanding.count >= 7)
         for setting in Self.available {
             let text: String? =
-                switch setting.place {
-                case .plain(let place):
-                    samples(setting, place).map(\.text).first { $0 != setting.defaultText }
-                case .timeouts(let place): samples(setting, place).first?.text
+                switch setting.destination {
+                case .plain(let keyPath):
+                    samples(setting, keyPath).map(\.text).first { $0 != setting.defaultText }
+                case .timeouts(let keyPath): samples(setting, keyPath).first?.text
                 case .special(let special): other(special)
                 case .listener, .nowhere: nil
                 }

@@ -39,7 +39,7 @@ struct StandInDecoderTests {
         #expect(settings.tokens[1].standIn == .usual)
         let rules = configuration.rules.rules
         #expect(rules.map(\.standIns) == [["github"], ["nexus", "github"], [], ["github"]])
-        #expect(rules.map(\.standInPlaces) == [.fields, .fields, .fields, [.fields, .query]])
+        #expect(rules.map(\.standInLocations) == [.fields, .fields, .fields, [.fields, .query]])
         #expect(rules.map { $0.flags[.scrub] } == [true, nil, nil, nil])
     }
 

@@ -26,7 +26,7 @@ struct TelemetryValuesTests {
         #expect(telemetry.traces == TraceShare(percent: "12.5%").map { .share($0) })
         #expect(telemetry.metrics == .every(.seconds(30)))
         #expect(telemetry.logs == .on && telemetry.compression == .gzip)
-        #expect(telemetry.prometheus == ListenPlace(address: .v6(high: 0, low: 1), port: 9464))
+        #expect(telemetry.prometheus == ListenEndpoint(address: .v6(high: 0, low: 1), port: 9464))
         let export = try #require(telemetry.resolved([:]).export)
         #expect(export.routes[.traces]?.url.description == "https://c.example:4318/x/v1/traces")
     }

@@ -84,13 +84,13 @@ struct DiskBodyTests {
     }
 
     @Test(arguments: [0, 65_536, 99_999])
-    func `one bit that flipped is found`(place: Int) throws {
+    func `one bit that flipped is found`(index: Int) throws {
         let store = try folder.open()
         let id = try store.put("a", pattern(100_000))
         let other = try store.put("a", pattern(10))
         store.close()
         var bytes = pattern(100_000)
-        bytes[place] ^= 4
+        bytes[index] ^= 4
         try folder.write(bytes, to: folder.bodyPath(id))
         let again = try folder.open()
         let body = try #require(try again.open(id))

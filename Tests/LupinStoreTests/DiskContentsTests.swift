@@ -191,7 +191,7 @@ struct DiskContentsTests {
                 withDestinationPath: "\(folder.path)/elsewhere"
             )
         case .rootPage:
-            for place in 100..<4096 { bytes[place] = 0xA5 }
+            for index in 100..<4096 { bytes[index] = 0xA5 }
             try folder.write(bytes, to: path)
         }
     }
@@ -208,8 +208,8 @@ struct DiskContentsTests {
         #expect(pages > 12)
         for page in 1..<pages {
             var bytes = whole
-            for place in page * 4096..<(page + 1) * 4096 where place % 3 != 0 {
-                bytes[place] ^= 0x5A
+            for index in page * 4096..<(page + 1) * 4096 where index % 3 != 0 {
+                bytes[index] ^= 0x5A
             }
             let copy = StoreFolder()
             try copy.open().close()

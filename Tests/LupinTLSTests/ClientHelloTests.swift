@@ -202,12 +202,12 @@ struct ClientHelloTests {
                 ? hello
                 : records(Array(hello.dropFirst(5)), size: Int.random(in: 1...99, using: &random))
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                let place = Int.random(in: 0..<bytes.count, using: &random)
+                let index = Int.random(in: 0..<bytes.count, using: &random)
                 switch Int.random(in: 0..<4, using: &random) {
-                case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
-                case 1: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-                case 2: bytes.remove(at: place)
-                default: bytes.insert(bytes[place], at: place)
+                case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+                case 1: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                case 2: bytes.remove(at: index)
+                default: bytes.insert(bytes[index], at: index)
                 }
             }
             _ = reading(bytes)

@@ -90,8 +90,8 @@ struct ClientRecordsTests {
         for _ in 0..<50 {
             var bytes = Self.hello("a.test") + Self.flight + Self.hello("b.test")
             for _ in 0..<numbers.next(below: 5) {
-                let place = numbers.next(below: bytes.count)
-                bytes[place] = UInt8(truncatingIfNeeded: numbers.next(below: 256))
+                let index = numbers.next(below: bytes.count)
+                bytes[index] = UInt8(truncatingIfNeeded: numbers.next(below: 256))
             }
             let whole = found(bytes, size: bytes.count)
             #expect(found(bytes, size: 1 + numbers.next(below: 40)) == whole)

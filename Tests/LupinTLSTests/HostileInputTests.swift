@@ -54,8 +54,8 @@ struct HostileInputTests {
             pair.run { side, bytes in
                 defer { turns += 1 }
                 guard turns == turn, !bytes.isEmpty else { return }
-                let place = Int.random(in: 0..<bytes.count, using: &random)
-                bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                let index = Int.random(in: 0..<bytes.count, using: &random)
+                bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
             }
             // A changed handshake must not pass for a good one: both sides hash all of it. What
             // stands outside, such as a record's version, may change.
@@ -77,8 +77,8 @@ struct HostileInputTests {
             try pair.send([UInt8](repeating: 3, count: 50), from: .client)
             pair.tamper(from: .client) { bytes in
                 // Behind the header: changes in there can make a record wait for more.
-                let place = Int.random(in: 5..<bytes.count, using: &random)
-                bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                let index = Int.random(in: 5..<bytes.count, using: &random)
+                bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
             }
             pair.run()
             #expect(pair.plain[.server] == before)

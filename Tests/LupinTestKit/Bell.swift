@@ -11,7 +11,7 @@ package final class Bell: Sendable {
     package func ring() { semaphore.signal() }
 
     /// False when it did not ring in time.
-    package func wait(_ duration: Duration = PlainSocket.patience) -> Bool {
+    package func wait(_ duration: Duration = PlainSocket.timeout) -> Bool {
         let microseconds = Int(clamping: duration.microseconds)
         return semaphore.wait(timeout: .now() + .microseconds(microseconds)) == .success
     }

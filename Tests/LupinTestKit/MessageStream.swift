@@ -17,12 +17,12 @@ package final class MessageStream: Sendable {
     /// How many of the bytes have been read as messages.
     private let position = Atomic<Int>(0)
     /// How long the first byte of a message may take.
-    private let idlePatience: Duration
+    private let idleTimeout: Duration
 
     /// Reads from `socket`; who serves others lets them be idle for longer than a test takes.
-    package init(_ socket: PlainSocket, idlePatience: Duration = PlainSocket.patience) {
+    package init(_ socket: PlainSocket, idleTimeout: Duration = PlainSocket.timeout) {
         self.socket = socket
-        self.idlePatience = idlePatience
+        self.idleTimeout = idleTimeout
     }
 
     /// Every byte that has been taken from the socket.
@@ -41,7 +41,7 @@ package final class MessageStream: Sendable {
 
     /// Exactly `count` bytes.
     package func bytes(_ count: Int) throws -> [UInt8] {
-        let patience = Patience()
+        let countdown = Countdown()
         let start = position.load(ordering: .relaxed)
         while true {
             let taken: [UInt8]? = state.withLock {
@@ -51,7 +51,7 @@ package final class MessageStream: Sendable {
                 position.store(start + count, ordering: .relaxed)
                 return taken
             }
-            try more(by: patience, wanting: "\(count) bytes")
+            try more(by: countdown, wanting: "\(count) bytes")
         }
     }
 
@@ -62,7 +62,7 @@ package final class MessageStream: Sendable {
 
     /// A line without its CRLF.
     package func line() throws -> String {
-        let patience = Patience()
+        let countdown = Countdown()
         let start = position.load(ordering: .relaxed)
         var searched = start
         while true {
@@ -80,16 +80,16 @@ package final class MessageStream: Sendable {
                 }
                 return String(decoding: found.dropLast(2), as: UTF8.self)
             }
-            try more(by: patience, wanting: "a line")
+            try more(by: countdown, wanting: "a line")
         }
     }
 
     /// Everything up to the end of the connection, and how it ended.
     @discardableResult
     package func untilEnd() throws -> (bytes: [UInt8], end: PlainSocket.End) {
-        let patience = Patience()
+        let countdown = Countdown()
         while true {
-            if let end = try fill(by: patience, wanting: "the end of the connection") {
+            if let end = try fill(by: countdown, wanting: "the end of the connection") {
                 defer { position.store(received.count, ordering: .relaxed) }
                 return (unread, end)
             }
@@ -98,9 +98,9 @@ package final class MessageStream: Sendable {
 
     /// Waits for at least one byte behind what was read; nil when the connection ended instead.
     package func some() throws -> [UInt8]? {
-        let patience = Patience()
+        let countdown = Countdown()
         while !hasUnread {
-            if try fill(by: patience, wanting: "a byte") != nil { return nil }
+            if try fill(by: countdown, wanting: "a byte") != nil { return nil }
         }
         defer { position.store(received.count, ordering: .relaxed) }
         return unread
@@ -110,9 +110,9 @@ package final class MessageStream: Sendable {
 
     /// A start line with its fields; nil when the connection ended before it.
     package func head() throws -> ScriptedMessage? {
-        let patience = Patience(idlePatience)
+        let countdown = Countdown(idleTimeout)
         while !hasUnread {
-            if try fill(by: patience, wanting: "a message") != nil { return nil }
+            if try fill(by: countdown, wanting: "a message") != nil { return nil }
         }
         var message = ScriptedMessage(startLine: try line())
         while case let line = try line(), !line.isEmpty {
@@ -225,15 +225,15 @@ package final class MessageStream: Sendable {
 
     // MARK: Receiving
 
-    private func more(by patience: Patience, wanting: String) throws {
-        guard let end = try fill(by: patience, wanting: wanting) else { return }
+    private func more(by countdown: Countdown, wanting: String) throws {
+        guard let end = try fill(by: countdown, wanting: wanting) else { return }
         throw SocketFailure(
             "the connection ended (\(end)) before \(wanting); unread: \(quote(unread))"
         )
     }
 
     /// Receives once; what the connection ended with if it did.
-    private func fill(by patience: Patience, wanting: String) throws -> PlainSocket.End? {
+    private func fill(by countdown: Countdown, wanting: String) throws -> PlainSocket.End? {
         if let end { return end }
         var more: [UInt8] = []
         while true {
@@ -247,7 +247,7 @@ package final class MessageStream: Sendable {
                 state.withLock { $0.end = end }
                 return end
             case -Int(EAGAIN):
-                guard RawSocket.wait(socket.descriptor, for: POLLIN, by: patience) else {
+                guard RawSocket.wait(socket.descriptor, for: POLLIN, by: countdown) else {
                     throw SocketFailure("\(wanting) did not come in time; unread: \(quote(unread))")
                 }
             default:

@@ -42,7 +42,7 @@ package final class ParentSocket: Sendable {
     /// The next datagram.
     package func receive() throws -> String {
         var bytes: [UInt8] = []
-        guard RawSocket.wait(descriptor, for: POLLIN, by: Patience()),
+        guard RawSocket.wait(descriptor, for: POLLIN, by: Countdown()),
             RawSocket.receive(descriptor, into: &bytes) > 0
         else { throw SocketFailure("no datagram came in time") }
         return String(decoding: bytes, as: UTF8.self)

@@ -19,7 +19,7 @@ package final class PlainSocket: Sendable {
     package enum End: Sendable { case finished, reset }
 
     /// How long any single call waits: longer than a busy machine may take for what is right.
-    package static let patience = Duration.seconds(30)
+    package static let timeout = Duration.seconds(30)
 
     package let descriptor: Int32
     /// Bytes received behind what was asked for.
@@ -52,7 +52,7 @@ package final class PlainSocket: Sendable {
         if let receiveBuffer {
             RawSocket.set(SO_RCVBUF, to: receiveBuffer, of: descriptor.raw)
         }
-        try RawSocket.connect(descriptor.raw, to: address, by: Patience())
+        try RawSocket.connect(descriptor.raw, to: address, by: Countdown())
         return PlainSocket(owning: descriptor)
     }
 
@@ -85,14 +85,14 @@ package final class PlainSocket: Sendable {
 
     /// Sends everything.
     package func send(_ bytes: [UInt8]) throws {
-        let patience = Patience()
+        let countdown = Countdown()
         var sent = 0
         while sent < bytes.count {
             let result = RawSocket.send(descriptor, bytes[sent...])
             if result > 0 {
                 sent += result
             } else if result == -Int(EAGAIN) {
-                guard RawSocket.wait(descriptor, for: POLLOUT, by: patience) else {
+                guard RawSocket.wait(descriptor, for: POLLOUT, by: countdown) else {
                     throw SocketFailure(
                         "the peer took only \(sent) of \(bytes.count) bytes in time"
                     )
@@ -129,7 +129,7 @@ package final class PlainSocket: Sendable {
     }
 
     /// Whether something can be read now, be it the end.
-    package var hasInput: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
+    package var hasInput: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Countdown(.zero)) }
 
     /// Sends FIN; receiving goes on.
     package func shutdownWrite() {
@@ -142,9 +142,9 @@ package final class PlainSocket: Sendable {
     /// Exactly `count` bytes.
     package func receive(exactly count: Int) throws -> [UInt8] {
         try unread.withLock { unread in
-            let patience = Patience()
+            let countdown = Countdown()
             while unread.count < count {
-                try more(&unread, by: patience, wanting: "\(count) bytes")
+                try more(&unread, by: countdown, wanting: "\(count) bytes")
             }
             defer { unread.removeFirst(count) }
             return Array(unread.prefix(count))
@@ -154,7 +154,7 @@ package final class PlainSocket: Sendable {
     /// Text up to and including the first `mark`.
     package func receive(until mark: String) throws -> String {
         try unread.withLock { unread in
-            let patience = Patience()
+            let countdown = Countdown()
             let bytes = Array(mark.utf8)
             var searched = 0
             while true {
@@ -163,7 +163,7 @@ package final class PlainSocket: Sendable {
                     return String(decoding: unread.prefix(end), as: UTF8.self)
                 }
                 searched = max(0, unread.count - bytes.count + 1)
-                try more(&unread, by: patience, wanting: mark.debugDescription)
+                try more(&unread, by: countdown, wanting: mark.debugDescription)
             }
         }
     }
@@ -171,7 +171,7 @@ package final class PlainSocket: Sendable {
     /// What there is, at least one byte.
     package func receiveSome() throws -> [UInt8] {
         try unread.withLock { unread in
-            if unread.isEmpty { try more(&unread, by: Patience(), wanting: "anything") }
+            if unread.isEmpty { try more(&unread, by: Countdown(), wanting: "anything") }
             defer { unread = [] }
             return unread
         }
@@ -189,9 +189,9 @@ package final class PlainSocket: Sendable {
     /// Everything up to the end of the connection, and how it ended.
     package func receiveUntilEnd() throws -> (bytes: [UInt8], end: End) {
         try unread.withLock { unread in
-            let patience = Patience()
+            let countdown = Countdown()
             while true {
-                if let end = try fill(&unread, by: patience, wanting: "the end") {
+                if let end = try fill(&unread, by: countdown, wanting: "the end") {
                     defer { unread = [] }
                     return (unread, end)
                 }
@@ -201,12 +201,12 @@ package final class PlainSocket: Sendable {
 
     /// Whether the peer's FIN or RST is here now, be there unread bytes before it or not.
     package var isClosedByPeer: Bool {
-        RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Patience(.zero))
+        RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Countdown(.zero))
     }
 
     /// Waits for the peer's FIN or RST without reading what comes before it.
     package func waitUntilClosedByPeer() throws {
-        guard RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Patience()) else {
+        guard RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Countdown()) else {
             throw SocketFailure("the peer did not close the connection in time")
         }
     }
@@ -258,8 +258,8 @@ package final class PlainSocket: Sendable {
 
     // MARK: Private
 
-    private func more(_ unread: inout [UInt8], by patience: Patience, wanting: String) throws {
-        guard let end = try fill(&unread, by: patience, wanting: wanting) else { return }
+    private func more(_ unread: inout [UInt8], by countdown: Countdown, wanting: String) throws {
+        guard let end = try fill(&unread, by: countdown, wanting: wanting) else { return }
         let deed = end == .finished ? "closed" : "reset"
         throw SocketFailure(
             "the peer \(deed) the connection before \(wanting), sent: \(quote(unread))"
@@ -269,7 +269,7 @@ package final class PlainSocket: Sendable {
     /// Receives once; what the connection ended with if it did.
     private func fill(
         _ unread: inout [UInt8],
-        by patience: Patience,
+        by countdown: Countdown,
         wanting: String
     ) throws -> End? {
         while true {
@@ -279,7 +279,7 @@ package final class PlainSocket: Sendable {
             case 0: return .finished
             case -Int(ECONNRESET): return .reset
             case -Int(EAGAIN):
-                guard RawSocket.wait(descriptor, for: POLLIN, by: patience) else {
+                guard RawSocket.wait(descriptor, for: POLLIN, by: countdown) else {
                     throw SocketFailure(
                         "\(wanting) did not come in time; received: \(quote(unread))"
                     )
@@ -342,19 +342,19 @@ package final class PlainListener: Sendable {
 
     /// The next connection.
     package func accept() throws -> PlainSocket {
-        let patience = Patience()
+        let countdown = Countdown()
         while true {
             if let accepted = RawSocket.accept(descriptor) {
                 return PlainSocket(owning: accepted)
             }
-            guard RawSocket.wait(descriptor, for: POLLIN, by: patience) else {
+            guard RawSocket.wait(descriptor, for: POLLIN, by: countdown) else {
                 throw SocketFailure("nobody connected to \(address) in time")
             }
         }
     }
 
     /// Whether a connection waits to be accepted now.
-    package var hasWaiting: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
+    package var hasWaiting: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Countdown(.zero)) }
 
     /// Later connections are refused; those that wait are reset.
     ///

@@ -5,10 +5,10 @@ import LupinCore
 import LupinIO
 
 /// Time that runs out.
-struct Patience {
+struct Countdown {
     private let deadline: UInt64
 
-    init(_ duration: Duration = PlainSocket.patience) {
+    init(_ duration: Duration = PlainSocket.timeout) {
         deadline = SystemCall.monotonicMicroseconds() &+ duration.microseconds
     }
 
@@ -50,7 +50,7 @@ enum RawSocket {
     static func connect(
         _ descriptor: Int32,
         to address: SocketAddress,
-        by patience: Patience
+        by countdown: Countdown
     ) throws {
         let code = unsafe address.withKernelForm { form, length in
             // Safety: connect reads the `length` bytes that the form has.
@@ -60,7 +60,7 @@ enum RawSocket {
         guard code == EINPROGRESS else {
             throw SocketFailure("\(address): \(SystemError(code: code).message)")
         }
-        guard wait(descriptor, for: POLLOUT, by: patience) else {
+        guard wait(descriptor, for: POLLOUT, by: countdown) else {
             throw SocketFailure("\(address) did not answer a connect in time")
         }
         var error: Int32 = 0
@@ -124,11 +124,11 @@ enum RawSocket {
     }
 
     /// Waits for one of `events`; false when time ran out.
-    static func wait(_ descriptor: Int32, for events: Int32, by patience: Patience) -> Bool {
+    static func wait(_ descriptor: Int32, for events: Int32, by countdown: Countdown) -> Bool {
         while true {
             var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
             // Safety: poll reads and writes the one entry it is given.
-            let count = unsafe poll(&entry, 1, patience.milliseconds)
+            let count = unsafe poll(&entry, 1, countdown.milliseconds)
             if count > 0 { return true }
             if count == 0 || errno != EINTR { return false }
         }

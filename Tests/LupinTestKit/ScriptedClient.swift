@@ -121,12 +121,12 @@ package final class ScriptedClient: Sendable {
 /// Waits until `condition` holds, for the patience of a test at most.
 package func eventually(
     _ what: String,
-    within patience: Duration = PlainSocket.patience,
+    within countdown: Duration = PlainSocket.timeout,
     _ condition: () -> Bool
 ) throws {
-    let patience = Patience(patience)
+    let countdown = Countdown(countdown)
     while !condition() {
-        guard patience.milliseconds > 0 else { throw SocketFailure("in vain waited for \(what)") }
+        guard countdown.milliseconds > 0 else { throw SocketFailure("in vain waited for \(what)") }
         usleep(500)
     }
 }

@@ -117,7 +117,7 @@ package final class ScriptedOrigin: Sendable {
 
 extension ScriptedOrigin {
     /// A connection may be idle while its test is busy elsewhere; `endConnections` ends the wait.
-    private static let idlePatience = Duration.seconds(3600)
+    private static let idleTimeout = Duration.seconds(3600)
 
     private func add(_ socket: PlainSocket, security: SecureSocket?) -> OriginConnection {
         state.withLock { state in
@@ -126,7 +126,7 @@ extension ScriptedOrigin {
                 socket,
                 number: number,
                 security: security,
-                idlePatience: Self.idlePatience
+                idleTimeout: Self.idleTimeout
             )
             state.connections.append(connection)
             // Who comes so late would never be told to come back.
@@ -157,9 +157,9 @@ package final class OriginConnection: Sendable {
         _ socket: PlainSocket,
         number: Int,
         security: SecureSocket? = nil,
-        idlePatience: Duration = PlainSocket.patience
+        idleTimeout: Duration = PlainSocket.timeout
     ) {
-        stream = MessageStream(socket, idlePatience: idlePatience)
+        stream = MessageStream(socket, idleTimeout: idleTimeout)
         self.security = security
         self.number = number
         socket.sendsAtOnce()

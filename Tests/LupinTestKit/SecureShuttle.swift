@@ -63,7 +63,7 @@ final class SecureShuttle: Sendable {
             bell.ring()
             carry(carrier)
         }
-        guard bell.wait(PlainSocket.patience * 2), let outcome = state.withLock({ $0.outcome })
+        guard bell.wait(PlainSocket.timeout * 2), let outcome = state.withLock({ $0.outcome })
         else { throw SocketFailure("the TLS handshake was not complete in time") }
         return try outcome.get()
     }
@@ -119,7 +119,7 @@ private final class Carrier {
     }
 
     func shakeHands(_ flight: SecureSocket.Client.Flight) throws {
-        let patience = Patience()
+        let countdown = Countdown()
         var isFirst = true
         while true {
             let input = cipher
@@ -144,7 +144,7 @@ private final class Carrier {
             case 1...: continue
             case 0: session.inputEnded()
             case -Int(EAGAIN):
-                guard RawSocket.wait(wire.descriptor, for: POLLIN, by: patience) else {
+                guard RawSocket.wait(wire.descriptor, for: POLLIN, by: countdown) else {
                     throw SocketFailure("the peer fell silent in the TLS handshake")
                 }
             default: throw SocketFailure("the peer reset the connection in the TLS handshake")
@@ -277,9 +277,9 @@ private final class Carrier {
 extension PlainSocket {
     /// Waits until the peer's kernel has everything that was sent.
     fileprivate func waitUntilTaken() {
-        let patience = Patience()
+        let countdown = Countdown()
         var unsent: Int32 = 0
-        while patience.milliseconds > 0 {
+        while countdown.milliseconds > 0 {
             // Safety: ioctl fills the integer it is given.
             let result = unsafe ioctl(descriptor, UInt(TIOCOUTQ), &unsent)
             if result != 0 || unsent == 0 { return }

@@ -30,9 +30,9 @@ final class ShuttleProgress: Sendable {
     func waitUntilFinished() { wait { false } }
 
     private func wait(until isReached: () -> Bool) {
-        let patience = Patience()
+        let countdown = Countdown()
         while !isReached(), !hasFinished.load(ordering: .sequentiallyConsistent),
-            !isBlocked.load(ordering: .sequentiallyConsistent), patience.milliseconds > 0
+            !isBlocked.load(ordering: .sequentiallyConsistent), countdown.milliseconds > 0
         {
             usleep(50)
         }

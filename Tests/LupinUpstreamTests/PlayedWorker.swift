@@ -89,7 +89,7 @@ extension OriginSecurity {
 extension LoopFixture {
     /// Lets the loop go round until `isDone`, for as long as a busy machine may take.
     func settle(until isDone: () -> Bool) async {
-        let end = ContinuousClock.now + PlainSocket.patience
+        let end = ContinuousClock.now + PlainSocket.timeout
         while !isDone(), ContinuousClock.now < end { await settle() }
     }
 }

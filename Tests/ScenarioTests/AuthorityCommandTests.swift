@@ -6,18 +6,18 @@ import Testing
 
 @Suite(.waitsForPrograms)
 struct AuthorityCommandTests {
-    private let place: CommandPlace
+    private let fixture: CommandFixture
 
-    init() throws { place = try CommandPlace() }
+    init() throws { fixture = try CommandFixture() }
 
-    private var certificateFile: String { "\(place.home)/.config/lupin/ca.pem" }
-    private var keyFile: String { "\(place.home)/.config/lupin/ca.key" }
-    private var anchors: String { "\(place.image)/usr/local/share/ca-certificates" }
+    private var certificateFile: String { "\(fixture.home)/.config/lupin/ca.pem" }
+    private var keyFile: String { "\(fixture.home)/.config/lupin/ca.key" }
+    private var anchors: String { "\(fixture.image)/usr/local/share/ca-certificates" }
 
     /// The authority's certificate; makes it.
     private func make() throws -> Certificate {
-        #expect(try place.run("ca", "create").code == 0)
-        let text = try #require(place.content(certificateFile))
+        #expect(try fixture.run("ca", "create").code == 0)
+        let text = try #require(fixture.content(certificateFile))
         return try Certificate.parse(pem: Array(text.utf8).span)
     }
 
@@ -33,23 +33,23 @@ struct AuthorityCommandTests {
     // MARK: The authority itself
 
     @Test func `create makes an authority once and keeps it`() throws {
-        let first = try place.run("ca", "create")
+        let first = try fixture.run("ca", "create")
         #expect(first.code == 0)
         #expect(first.output.contains("made CN=lupin local authority ("))
         #expect(first.output.contains(certificateFile) && first.output.contains(keyFile))
-        let text = place.content(certificateFile)
-        let second = try place.run("ca", "create")
+        let text = fixture.content(certificateFile)
+        let second = try fixture.run("ca", "create")
         #expect(second.code == 0)
         #expect(second.output == "kept the CA that is there: \(certificateFile)\n")
-        #expect(place.content(certificateFile) == text)
+        #expect(fixture.content(certificateFile) == text)
     }
 
     @Test func `show says what the authority is and ends with 1 without one`() throws {
-        let none = try place.runAlone("ca", "show")
+        let none = try fixture.runAlone("ca", "show")
         #expect(none.code == 1)
         #expect(none.errors.contains("there is no CA at \(certificateFile) yet"))
         let certificate = try make()
-        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        let shown = try fixture.runAlone("ca", "show", "--root", fixture.image)
         #expect(shown.code == 0)
         let pin = "sha256/" + Data(certificate.publicKeyDigest).base64EncodedString()
         #expect(shown.output.contains(pin))
@@ -61,8 +61,8 @@ struct AuthorityCommandTests {
 
     @Test func `show says why an authority can't be used`() throws {
         _ = try make()
-        try place.remove(keyFile)
-        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        try fixture.remove(keyFile)
+        let shown = try fixture.runAlone("ca", "show", "--root", fixture.image)
         #expect(shown.code == 1)
         #expect(shown.output.contains("CN=lupin local authority"))
         #expect(shown.errors.contains("restore the key"))
@@ -70,21 +70,21 @@ struct AuthorityCommandTests {
 
     @Test func `export writes the certificate in each form and never the key`() throws {
         let certificate = try make()
-        let pem = try place.run("ca", "export")
+        let pem = try fixture.run("ca", "export")
         #expect(pem.code == 0)
         #expect(Array(pem.output.utf8) == certificate.pem)
-        let file = "\(place.home)/out"
-        #expect(try place.run("ca", "export", "der", "--out", file).code == 0)
+        let file = "\(fixture.home)/out"
+        #expect(try fixture.run("ca", "export", "der", "--out", file).code == 0)
         #expect(FileManager.default.contents(atPath: file).map(Array.init) == certificate.der)
-        try place.write(Array("secret words\nno more".utf8), "\(place.home)/password")
-        let sealed = try place.run(
+        try fixture.write(Array("secret words\nno more".utf8), "\(fixture.home)/password")
+        let sealed = try fixture.run(
             "ca",
             "export",
             "p12",
             "--out",
             file,
             "--password-file",
-            "\(place.home)/password"
+            "\(fixture.home)/password"
         )
         #expect(sealed == Lupin.Result(code: 0, output: "", errors: ""))
         let bytes = try #require(FileManager.default.contents(atPath: file))
@@ -105,7 +105,7 @@ struct AuthorityCommandTests {
     @Test func `what a running lupin tunnels for want of trust is decrypted again`() throws {
         try makeImage()
         let certificate = try make()
-        let rules = try place.folder.write(
+        let rules = try fixture.folder.write(
             "lupin.yaml",
             """
             lupin: 1
@@ -115,7 +115,7 @@ struct AuthorityCommandTests {
 
             """
         )
-        let homes = ["HOME": place.home, "XDG_CONFIG_HOME": "\(place.home)/.config"]
+        let homes = ["HOME": fixture.home, "XDG_CONFIG_HOME": "\(fixture.home)/.config"]
         let running = try RunningLupin("--rules", rules, environment: homes)
         let origin = try PlayedOrigin()
         func isBypassed() throws -> Bool {
@@ -133,12 +133,12 @@ struct AuthorityCommandTests {
         _ = try running.nextLine()
         #expect(try isBypassed())
         var environment = homes
-        environment["PATH"] = "\(place.programs):/usr/bin:/bin"
-        environment["TMPDIR"] = place.folder.path
+        environment["PATH"] = "\(fixture.programs):/usr/bin:/bin"
+        environment["TMPDIR"] = fixture.folder.path
         environment["XDG_RUNTIME_DIR"] = running.runtime.path
-        let arguments = ["ca", "install", "--only", "system", "--root", place.image]
+        let arguments = ["ca", "install", "--only", "system", "--root", fixture.image]
         #expect(try Lupin.run(arguments, environment: environment).code == 0)
-        #expect(place.content("\(anchors)/\(name(certificate)).crt") != nil)
+        #expect(fixture.content("\(anchors)/\(name(certificate)).crt") != nil)
         #expect(try !isBypassed())
     }
 
@@ -146,69 +146,99 @@ struct AuthorityCommandTests {
 
     /// An image of Debian whose updates are written down.
     private func makeImage(updateCode: Int = 0) throws {
-        try place.makeFolder(anchors)
+        try fixture.makeFolder(anchors)
         let script = "echo \"$@\" >> \"$place/updates\"; echo words; exit \(updateCode)"
-        try place.install("chroot", script)
+        try fixture.install("chroot", script)
     }
 
     @Test func `the store of an image gets the authority and loses it again`() throws {
         try makeImage()
         let certificate = try make()
-        try place.write([1], "\(anchors)/other.crt")
-        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        try fixture.write([1], "\(anchors)/other.crt")
+        let installed = try fixture.run(
+            "ca",
+            "install",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(installed.code == 0)
         let file = "\(anchors)/\(name(certificate)).crt"
         #expect(installed.output.contains("system: added \(file)"))
         #expect(installed.output.contains("undo: sudo rm \(file) && "))
-        #expect(place.content(file).map { Array($0.utf8) } == certificate.pem)
+        #expect(fixture.content(file).map { Array($0.utf8) } == certificate.pem)
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
         #expect(mode as? Int == 0o644)
-        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        let shown = try fixture.runAlone("ca", "show", "--root", fixture.image)
         #expect(shown.output.contains("installed in \(file)"))
-        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        let removed = try fixture.run(
+            "ca",
+            "uninstall",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(removed.code == 0)
         #expect(removed.output.contains("system: removed \(file)"))
-        #expect(place.names(anchors) == ["other.crt"])
-        let update = "\(place.image) update-ca-certificates"
-        #expect(place.content("\(place.folder.path)/updates") == "\(update)\n\(update) --fresh\n")
+        #expect(fixture.names(anchors) == ["other.crt"])
+        let update = "\(fixture.image) update-ca-certificates"
+        #expect(
+            fixture.content("\(fixture.folder.path)/updates") == "\(update)\n\(update) --fresh\n"
+        )
     }
 
     @Test func `an update that fails leaves nothing behind`() throws {
         try makeImage(updateCode: 3)
         _ = try make()
-        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        let installed = try fixture.run(
+            "ca",
+            "install",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(installed.code == 1)
         #expect(installed.output.contains("failed: "))
         #expect(installed.output.contains("ended with 3: words"))
-        #expect(place.names(anchors) == [])
+        #expect(fixture.names(anchors) == [])
     }
 
     @Test func `a file of somebody else under our name stays`() throws {
         try makeImage()
         let file = "\(anchors)/\(name(try make())).crt"
-        try place.write([1], file)
-        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        try fixture.write([1], file)
+        let removed = try fixture.run(
+            "ca",
+            "uninstall",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(removed.code == 0)
         #expect(removed.output == "the CA is in none of the stores\n")
-        #expect(place.content(file) == "\u{1}")
+        #expect(fixture.content(file) == "\u{1}")
     }
 
     @Test func `a dry run changes nothing`() throws {
         try makeImage()
         _ = try make()
-        let installed = try place.run(
+        let installed = try fixture.run(
             "ca",
             "install",
             "--only",
             "system",
             "--dry-run",
             "--root",
-            place.image
+            fixture.image
         )
         #expect(installed.code == 0)
         #expect(installed.output.contains("system: would have added \(anchors)/lupin-"))
-        #expect(place.names(anchors) == [])
-        #expect(place.names("\(place.home)/.local") == [])
+        #expect(fixture.names(anchors) == [])
+        #expect(fixture.names("\(fixture.home)/.local") == [])
     }
 
     @Test(.enabled(if: geteuid() != 0, "root may write everywhere"))
@@ -216,7 +246,14 @@ struct AuthorityCommandTests {
         try makeImage()
         _ = try make()
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: anchors)
-        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        let installed = try fixture.run(
+            "ca",
+            "install",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(installed.code == 1)
         #expect(installed.output.contains("needs root; run:\n  sudo install -m 644 "))
     }
@@ -227,7 +264,7 @@ struct AuthorityCommandTests {
     ///
     /// Like the real one it shows all that have the same subject, as those of one day have.
     private func installCertutil() throws {
-        try place.install(
+        try fixture.install(
             "certutil",
             """
             verb=$1; shift
@@ -253,37 +290,37 @@ struct AuthorityCommandTests {
 
     @Test func `browsers get the authority and lose those of earlier times too`() throws {
         try installCertutil()
-        let profile = "\(place.home)/.mozilla/firefox/abc.default-release"
-        try place.makeFolder(profile)
-        try place.write([], "\(profile)/cert9.db")
-        let shared = "\(place.home)/.pki/nssdb"
+        let profile = "\(fixture.home)/.mozilla/firefox/abc.default-release"
+        try fixture.makeFolder(profile)
+        try fixture.write([], "\(profile)/cert9.db")
+        let shared = "\(fixture.home)/.pki/nssdb"
         let first = name(try make())
-        let installed = try place.run("ca", "install", "--only", "nss")
+        let installed = try fixture.run("ca", "install", "--only", "nss")
         #expect(installed.code == 0)
         #expect(installed.output.contains("nss: made the empty database \(shared)"))
         #expect(installed.output.contains("undo: certutil -D -d sql:\(shared) -n \(first)"))
-        #expect(place.names(profile) == ["cert9.db", "\(first).pem"])
-        for file in [certificateFile, keyFile] { try place.remove(file) }
+        #expect(fixture.names(profile) == ["cert9.db", "\(first).pem"])
+        for file in [certificateFile, keyFile] { try fixture.remove(file) }
         let second = name(try make())
         #expect(first != second)
-        try place.write([], "\(shared)/other.pem")
-        let renewed = try place.run("ca", "install", "--only", "nss")
+        try fixture.write([], "\(shared)/other.pem")
+        let renewed = try fixture.run("ca", "install", "--only", "nss")
         #expect(renewed.output.contains("nss: added \(second) to \(shared)"))
-        #expect(place.names(profile) == ["cert9.db", "\(first).pem", "\(second).pem"].sorted())
-        let again = try place.run("ca", "install", "--only", "nss")
+        #expect(fixture.names(profile) == ["cert9.db", "\(first).pem", "\(second).pem"].sorted())
+        let again = try fixture.run("ca", "install", "--only", "nss")
         #expect(again.output.contains("nss: has it already: \(profile)"))
-        let removed = try place.run("ca", "uninstall", "--only", "nss")
+        let removed = try fixture.run("ca", "uninstall", "--only", "nss")
         #expect(removed.code == 0)
-        #expect(place.names(profile) == ["cert9.db"])
-        #expect(place.names(shared) == ["cert9.db", "other.pem"])
+        #expect(fixture.names(profile) == ["cert9.db"])
+        #expect(fixture.names(shared) == ["cert9.db", "other.pem"])
     }
 
     @Test func `without certutil a sentence says what to install`() throws {
-        let installed = try place.runAlone("ca", "install", "--only", "nss")
+        let installed = try fixture.runAlone("ca", "install", "--only", "nss")
         #expect(installed.code == 0)
         #expect(installed.output.contains("certutil isn't installed"))
         #expect(installed.output.contains("libnss3-tools"))
-        #expect(place.names("\(place.home)/.pki") == [])
+        #expect(fixture.names("\(fixture.home)/.pki") == [])
     }
 
     // MARK: Java
@@ -293,7 +330,7 @@ struct AuthorityCommandTests {
         let colons = certificate.fingerprint
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
             .joined(separator: ":")
-        try place.install(
+        try fixture.install(
             "keytool",
             """
             case "$1" in -J*) shift ;; esac
@@ -316,14 +353,14 @@ struct AuthorityCommandTests {
             esac
             """
         )
-        let folder = "\(place.image)/usr/lib/jvm/java-21/lib/security"
-        try place.makeFolder(folder)
-        try place.write([], "\(folder)/cacerts")
+        let folder = "\(fixture.image)/usr/lib/jvm/java-21/lib/security"
+        try fixture.makeFolder(folder)
+        try fixture.write([], "\(folder)/cacerts")
         return "\(folder)/cacerts"
     }
 
     private func java(_ verb: String) throws -> Lupin.Result {
-        try place.run("ca", verb, "--only", "java", "--root", place.image)
+        try fixture.run("ca", verb, "--only", "java", "--root", fixture.image)
     }
 
     @Test func `a JDK gets the authority and loses it again`() throws {
@@ -332,35 +369,42 @@ struct AuthorityCommandTests {
         let installed = try java("install")
         #expect(installed.code == 0)
         #expect(installed.output.contains("java: added \(name(certificate)) to \(store)"))
-        #expect(place.content(store) == "\(name(certificate))\n")
+        #expect(fixture.content(store) == "\(name(certificate))\n")
         #expect(try java("install").output == "java: has it already: \(store)\n")
         let removed = try java("uninstall")
         #expect(removed.output == "java: removed \(name(certificate)) from \(store)\n")
-        #expect(place.content(store) == "")
+        #expect(fixture.content(store) == "")
     }
 
     @Test func `what the system's store gave to Java goes with that store only`() throws {
         let certificate = try make()
         let store = try installKeytool(certificate)
         let copy = "debian:\(name(certificate)).pem\n"
-        try place.write(Array(copy.utf8), store)
+        try fixture.write(Array(copy.utf8), store)
         #expect(try java("install").output.contains("already, from the system's store"))
         #expect(try java("uninstall").code == 0)
-        #expect(place.content(store) == copy)
-        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        #expect(fixture.content(store) == copy)
+        let removed = try fixture.run(
+            "ca",
+            "uninstall",
+            "--only",
+            "system",
+            "--root",
+            fixture.image
+        )
         #expect(removed.code == 0)
-        #expect(place.content(store) == "")
+        #expect(fixture.content(store) == "")
     }
 
     @Test func `a link out of an image is not followed`() throws {
         let store = try installKeytool(try make())
-        try place.remove(store)
-        try place.write([], "\(place.home)/cacerts")
+        try fixture.remove(store)
+        try fixture.write([], "\(fixture.home)/cacerts")
         try FileManager.default.createSymbolicLink(
             atPath: store,
-            withDestinationPath: "\(place.home)/cacerts"
+            withDestinationPath: "\(fixture.home)/cacerts"
         )
         #expect(try java("install").output == "java: found no JDK with keytool\n")
-        #expect(place.content("\(place.home)/cacerts") == "")
+        #expect(fixture.content("\(fixture.home)/cacerts") == "")
     }
 }

@@ -32,8 +32,8 @@ struct FairTurnTests {
             try modest.send("GET", "http://a.test/one")
             isSent.ring()
             let records = try proxy.records(count + 3).map { $0["url.full"] ?? "" }
-            let place = try #require(records.firstIndex { $0.hasSuffix("/one") })
-            #expect(place < count / 2)
+            let index = try #require(records.firstIndex { $0.hasSuffix("/one") })
+            #expect(index < count / 2)
         }
     }
 }

@@ -250,7 +250,7 @@ final class ProxyFixture: Sendable {
     /// for tests with a clock.
     private static func beLenient(_ configuration: inout Configuration?) {
         guard configuration?.settings.timeouts.sniff == Timeouts().sniff else { return }
-        configuration?.settings.timeouts.sniff = PlainSocket.patience
+        configuration?.settings.timeouts.sniff = PlainSocket.timeout
     }
 
     /// Writes other rules, as `run` takes them, in one step.

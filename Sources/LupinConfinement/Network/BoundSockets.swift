@@ -9,7 +9,7 @@ import Synchronization
 final class BoundSockets: Sendable {
     /// A file as the kernel numbers it: by its file system's device, not by the one that stat(2)
     /// shows, and by 32 bits of its inode.
-    private struct Place: Equatable {
+    private struct FileIdentity: Equatable {
         let device: UInt32
         let inode: UInt32
     }
@@ -28,10 +28,10 @@ final class BoundSockets: Sendable {
 
     /// Whether a socket of this network was bound to a file, which `process` sees.
     func contain(_ file: borrowing Descriptor, of process: Int32) -> Bool {
-        guard let place = Self.place(of: file, for: process) else { return false }
+        guard let identity = Self.identity(of: file, for: process) else { return false }
         return descriptor.withLock { descriptor in
             for _ in 0..<Self.attemptsMax {
-                let (isThere, isCertain) = Self.ask(descriptor.raw, for: place)
+                let (isThere, isCertain) = Self.ask(descriptor.raw, for: identity)
                 if isThere || isCertain { return isThere }
             }
             return false
@@ -40,7 +40,8 @@ final class BoundSockets: Sendable {
 
     // MARK: A file
 
-    private static func place(of file: borrowing Descriptor, for process: Int32) -> Place? {
+    private static func identity(of file: borrowing Descriptor, for process: Int32) -> FileIdentity?
+    {
         let facts = text("/proc/self/fdinfo/\(file.raw)", bytesMax: 4096)
         var values: [Substring: Substring] = [:]
         for line in facts.split(separator: "\n") {
@@ -60,7 +61,7 @@ final class BoundSockets: Sendable {
                 NumberReader.unsigned($0, max: UInt64(UInt32.max))
             }
             guard numbers.count == 2, numbers[0] < 1 << 12, numbers[1] < 1 << 20 else { return nil }
-            return Place(
+            return FileIdentity(
                 device: UInt32(numbers[0] << 20 | numbers[1]),
                 inode: UInt32(truncatingIfNeeded: number)
             )
@@ -70,7 +71,7 @@ final class BoundSockets: Sendable {
         // Safety: fstat fills the struct it is given.
         guard unsafe fstat(file.raw, &status) == 0 else { return nil }
         let device = UInt64(status.st_dev)
-        return Place(
+        return FileIdentity(
             device: UInt32(confine_major(device)) << 20 | UInt32(confine_minor(device)),
             inode: UInt32(truncatingIfNeeded: number)
         )
@@ -83,7 +84,9 @@ final class BoundSockets: Sendable {
     // MARK: The kernel's answer
 
     /// Whether a socket is bound to a file; and whether the answer was made at one moment.
-    private static func ask(_ raw: Int32, for place: Place) -> (isThere: Bool, isCertain: Bool) {
+    private static func ask(_ raw: Int32, for identity: FileIdentity) -> (
+        isThere: Bool, isCertain: Bool
+    ) {
         var isThere = false
         let isCertain = UnixDiagnosis.forEach(
             raw,
@@ -93,8 +96,8 @@ final class BoundSockets: Sendable {
             // The inode and the device.
             let file = UnixDiagnosis.attribute(UnixDiagnosis.file, in: attributes)
             guard let file, file.content.count >= 8 else { return }
-            let found = Place(device: file.number(at: 4), inode: file.number(at: 0))
-            if found == place { isThere = true }
+            let found = FileIdentity(device: file.number(at: 4), inode: file.number(at: 0))
+            if found == identity { isThere = true }
         }
         return (isThere, isCertain ?? true)
     }

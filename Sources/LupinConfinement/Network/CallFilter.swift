@@ -152,7 +152,7 @@ enum CallFilter {
         enum Argument {
             case first, second, third, fourth
 
-            var place: UInt32 {
+            var offset: UInt32 {
                 switch self {
                 case .first: CONFINE_CALL_FIRST
                 case .second: CONFINE_CALL_SECOND
@@ -188,7 +188,7 @@ enum CallFilter {
                 let rest = values.count - 1 - index
                 return step(isEqual, values[index], yes: rest, no: rest == 0 ? others : 0)
             }
-            let start = [step(load, argument.place), step(CONFINE_AND, mask)]
+            let start = [step(load, argument.offset), step(CONFINE_AND, mask)]
             return start + (values.isEmpty ? [step(isEqual, 0, yes: others)] : comparisons)
         }
     }

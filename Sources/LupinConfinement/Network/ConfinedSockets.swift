@@ -77,7 +77,7 @@ package struct ReleasedSockets: Sendable {
     /// The addresses at which redirected connections arrive.
     package var redirected: [SocketAddress] {
         listeners.dropFirst().compactMap { socket in
-            if case .address(let address) = socket.place { address } else { nil }
+            if case .address(let address) = socket.endpoint { address } else { nil }
         }
     }
 

@@ -59,7 +59,7 @@ package final class ConnectWatch: Sendable {
     private static let callsMax = 64
     /// How long the kernel may wait during a call at first, and when it is tried again, in
     /// nanoseconds.
-    private static let patience = (first: 2_000_000, again: 50_000)
+    private static let timeout = (first: 2_000_000, again: 50_000)
     /// How long a connection is looked at each time, in microseconds: usual ones are soon there.
     private static let youth: UInt64 = 1_000_000
 
@@ -204,7 +204,7 @@ package final class ConnectWatch: Sendable {
 
     // Its arguments are those of connect(2).
     private func read(_ notice: seccomp_notif) throws(SystemError) -> ConnectCall {
-        let (number, place, length) = (
+        let (number, pointer, length) = (
             notice.data.args.0, notice.data.args.1, notice.data.args.2
         )
         guard let process = ProcessFiles.process(ofThread: notice.pid) else {
@@ -215,7 +215,7 @@ package final class ConnectWatch: Sendable {
             thread: notice.pid,
             process: process,
             number: Int32(truncatingIfNeeded: number),
-            address: try address(in: notice.pid, at: place, UInt32(truncatingIfNeeded: length))
+            address: try address(in: notice.pid, at: pointer, UInt32(truncatingIfNeeded: length))
         )
     }
 
@@ -233,8 +233,8 @@ package final class ConnectWatch: Sendable {
         // Else what was read is another process's.
         guard isWaiting(call.id) else { throw SystemError(code: ESRCH) }
         if let path = LocalAddress.path(in: call.address) {
-            let place = CallerPath(thread: call.thread, process: call.process)
-            let file = try place.open(path)
+            let caller = CallerPath(thread: call.thread, process: call.process)
+            let file = try caller.open(path)
             guard let identity = FileIdentity(file) else { throw SystemError(code: ECONNREFUSED) }
             guard given.contains(identity) || sockets.contain(file, of: call.process) else {
                 // A socket whose program has ended belongs to no program: programs remove such
@@ -399,13 +399,13 @@ package final class ConnectWatch: Sendable {
         again: Bool
     ) throws(SystemError) -> Bool {
         let (raw, count) = (socket.raw, socklen_t(address.count))
-        let usual = again ? Self.patience.again : Self.patience.first
-        let patience = fcntl(raw, F_GETFL) & O_NONBLOCK == 0 ? usual : 0
+        let usual = again ? Self.timeout.again : Self.timeout.first
+        let timeout = fcntl(raw, F_GETFL) & O_NONBLOCK == 0 ? usual : 0
         // Safety: the bytes outlive the call, which reads them.
         let result = SystemCall.once {
             unsafe address.withUnsafeBytes { bytes in
                 guard let base = bytes.baseAddress else { return -1 }
-                return unsafe Int(confine_connect(raw, base, count, patience))
+                return unsafe Int(confine_connect(raw, base, count, timeout))
             }
         }
         if result == -Int(EINTR) { return false }
@@ -422,7 +422,7 @@ package final class ConnectWatch: Sendable {
     /// An address in the memory of a thread.
     private func address(
         in thread: UInt32,
-        at place: UInt64,
+        at pointer: UInt64,
         _ length: UInt32
     ) throws(SystemError) -> [UInt8] {
         guard length <= MemoryLayout<sockaddr_storage>.size, length >= 2 else {
@@ -432,7 +432,7 @@ package final class ConnectWatch: Sendable {
         // Safety: the path is NUL-terminated for the call.
         let raw = try SystemCall.check { unsafe open("/proc/\(thread)/mem", flags) }
         let memory = Descriptor(owning: raw)
-        guard let offset = Int(exactly: place) else { throw SystemError(code: EFAULT) }
+        guard let offset = Int(exactly: pointer) else { throw SystemError(code: EFAULT) }
         var bytes = [UInt8](repeating: 0, count: Int(length))
         // Safety: as many bytes are filled at most as the array has.
         let read = SystemCall.value { unsafe pread(memory.raw, &bytes, bytes.count, offset) }

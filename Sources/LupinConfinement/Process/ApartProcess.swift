@@ -10,9 +10,9 @@ package enum ApartProcess {
     package static let commandName = "apart"
 
     /// The words that run a program without these places.
-    package static func words(_ words: [String], without places: [String]) -> [String] {
-        if places.isEmpty { return words }
-        let options = places.flatMap { ["--without", $0] }
+    package static func words(_ words: [String], without paths: [String]) -> [String] {
+        if paths.isEmpty { return words }
+        let options = paths.flatMap { ["--without", $0] }
         return ["/proc/self/exe", commandName] + options + ["--"] + words
     }
 
@@ -20,18 +20,18 @@ package enum ApartProcess {
     ///
     /// - Parameters:
     ///   - words: The program and its arguments.
-    ///   - places: Absolute paths without links. What is missing is skipped.
+    ///   - paths: Absolute paths without links. What is missing is skipped.
     ///   - complain: Prints why it can't be run; the exit code is 126 or 127 then.
     package static func run(
         _ words: [String],
-        without places: [String],
+        without paths: [String],
         complain: (String) -> Void
     ) -> Never {
         do throws(ConfinementProblem) {
             try Confinement.enter(CONFINE_NEW_USER | CONFINE_NEW_MOUNTS)
             let flags = CONFINE_RECURSIVE | CONFINE_PRIVATE
             try Confinement.mount("none", at: "/", nil, flags)
-            for place in places { try cover(place) }
+            for path in paths { try cover(path) }
         } catch {
             complain(error.message)
             exit(126)
@@ -39,16 +39,16 @@ package enum ApartProcess {
         Confinement.become(words) { problem in
             complain(
                 "\(problem); beside a confined command nothing is seen of "
-                    + places.joined(separator: ", ")
+                    + paths.joined(separator: ", ")
             )
         }
     }
 
-    private static func cover(_ place: String) throws(ConfinementProblem) {
-        guard let kind = ConfinedTree.kind(place) else { return }
-        guard kind == S_IFDIR else { return try Confinement.bind("/dev/null", at: place) }
-        try ConfinedTree.mountEmpty(place)
+    private static func cover(_ path: String) throws(ConfinementProblem) {
+        guard let kind = ConfinedTree.kind(path) else { return }
+        guard kind == S_IFDIR else { return try Confinement.bind("/dev/null", at: path) }
+        try ConfinedTree.mountEmpty(path)
         let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
-        try Confinement.mount("none", at: place, nil, flags | Confinement.quiet)
+        try Confinement.mount("none", at: path, nil, flags | Confinement.quiet)
     }
 }

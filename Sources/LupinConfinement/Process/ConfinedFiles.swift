@@ -35,8 +35,10 @@ extension Confinement {
         try tree.build()
         try settings.replace()
         try tree.finish()
-        for place in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
-            try protect(place)
+        for mountPoint in [
+            "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
+        ] {
+            try protect(mountPoint)
         }
         try attempt("the working folder \(directory)") { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
@@ -46,11 +48,11 @@ extension Confinement {
     }
 
     /// Kernel settings that root may write by their owner alone, without a capability.
-    private static func protect(_ place: String) throws(ConfinementProblem) {
-        guard exists(place) else { return }
-        try bind(place, at: place)
+    private static func protect(_ mountPoint: String) throws(ConfinementProblem) {
+        guard exists(mountPoint) else { return }
+        try bind(mountPoint, at: mountPoint)
         let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
-        try mount("none", at: place, nil, flags | inert)
+        try mount("none", at: mountPoint, nil, flags | inert)
     }
 
     // MARK: /dev
@@ -92,7 +94,7 @@ extension Confinement {
         try mount("tmpfs", at: "/dev/shm", "tmpfs", quiet, "mode=1777")
         try makeFile(empty)
         try makeFolder(emptyFolder)
-        for place in [empty, emptyFolder] { try bindReadOnly(place, at: place) }
+        for mountPoint in [empty, emptyFolder] { try bindReadOnly(mountPoint, at: mountPoint) }
     }
 
     /// The terminal of the standard streams, opened as a name; -1 for none.
@@ -157,37 +159,37 @@ extension Confinement {
     }
 
     private static func replace(
-        _ place: String?,
+        _ mountPoint: String?,
         by file: String,
         _ text: String
     ) throws(ConfinementProblem) {
         try makeFile(file)
         if !text.isEmpty { try write(text, to: file) }
-        guard let place else { return }
+        guard let mountPoint else { return }
         // It may have lain in /run, of which nothing is left.
-        try makePlace(place, isFolder: false)
-        try bindReadOnly(file, at: place)
+        try makeMountPoint(mountPoint, isFolder: false)
+        try bindReadOnly(file, at: mountPoint)
     }
 
     // MARK: Calls
 
     static func mount(
         _ source: String,
-        at place: String,
+        at mountPoint: String,
         _ type: String?,
         _ flags: UInt32,
         _ options: String? = nil
     ) throws(ConfinementProblem) {
-        try attempt("mounting \(place)") { () throws(SystemError) in
+        try attempt("mounting \(mountPoint)") { () throws(SystemError) in
             // Safety: all texts are NUL-terminated for the call.
             try SystemCall.check {
-                unsafe confine_mount(source, place, type, UInt(flags), options)
+                unsafe confine_mount(source, mountPoint, type, UInt(flags), options)
             }
         }
     }
 
-    static func bind(_ source: String, at place: String) throws(ConfinementProblem) {
-        try mount(source, at: place, nil, CONFINE_BIND | CONFINE_RECURSIVE)
+    static func bind(_ source: String, at mountPoint: String) throws(ConfinementProblem) {
+        try mount(source, at: mountPoint, nil, CONFINE_BIND | CONFINE_RECURSIVE)
     }
 
     static func exists(_ path: String) -> Bool {
@@ -195,16 +197,16 @@ extension Confinement {
         unsafe access(path, F_OK) == 0
     }
 
-    static func bindReadOnly(_ source: String, at place: String) throws(ConfinementProblem) {
-        try bind(source, at: place)
+    static func bindReadOnly(_ source: String, at mountPoint: String) throws(ConfinementProblem) {
+        try bind(source, at: mountPoint)
         let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
-        try mount("none", at: place, nil, flags | quiet)
+        try mount("none", at: mountPoint, nil, flags | quiet)
     }
 
     /// Makes what something can be mounted at, unless it is there, with the folders above.
-    static func makePlace(_ path: String, isFolder: Bool) throws(ConfinementProblem) {
+    static func makeMountPoint(_ path: String, isFolder: Bool) throws(ConfinementProblem) {
         guard !exists(path) else { return }
-        try makePlace(PlacePath.parent(of: path), isFolder: true)
+        try makeMountPoint(CanonicalPath.parent(of: path), isFolder: true)
         try isFolder ? makeFolder(path) : makeFile(path)
     }
 

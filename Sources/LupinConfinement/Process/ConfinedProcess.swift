@@ -39,7 +39,7 @@ extension Confinement {
         guard first == 0 else {
             // Else lupin would wait at its end as long as this process runs.
             close(socket)
-            let code = attend(first) { number, _, value in
+            let code = supervise(first) { number, _, value in
                 // What lies behind the terminal was continued there, and stays there.
                 let isLent = number == SIGCONT && terminal?.isOurs == true
                 _ = confine_send_signal(first, number, isLent ? 1 : value)
@@ -67,15 +67,15 @@ extension Confinement {
         }
         close(socket)
         guard command > 0 else { exit(126) }
-        let code = attend(command, at: terminal)
+        let code = supervise(command, at: terminal)
         inputs.tellPositions()
         exit(code)
     }
 
     /// Takes the ends of all processes inside, until the command ends; for the first one.
     /// - Returns: The command's exit code.
-    private static func attend(_ command: Int32, at terminal: ControllingTerminal?) -> Int32 {
-        attend(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
+    private static func supervise(_ command: Int32, at terminal: ControllingTerminal?) -> Int32 {
+        supervise(command, stopped: terminal == nil ? nil : { _ = kill(0, $0) }) {
             number,
             sender,
             value in
@@ -140,7 +140,7 @@ extension Confinement {
     ///   - stopped: Told by which signal the child was stopped.
     ///   - forward: Gets each signal, its sender (0 for one outside) and its value.
     /// - Returns: Its exit code.
-    private static func attend(
+    private static func supervise(
         _ child: Int32,
         stopped: ((Int32) -> Void)? = nil,
         forward: (_ number: Int32, _ sender: Int32, _ value: Int32) -> Void

@@ -46,7 +46,7 @@ package struct ConfinedTree {
                 }
                 trees[path] = try Self.overlay(
                     path,
-                    without: removed.filter { PlacePath.isWithin($0, path) },
+                    without: removed.filter { CanonicalPath.isWithin($0, path) },
                     in: request.storage,
                     number
                 )
@@ -98,7 +98,7 @@ package struct ConfinedTree {
 
     private func give(_ path: String) throws(ConfinementProblem) {
         guard let tree = trees[path] else { return }
-        try Confinement.makePlace(path, isFolder: Self.isFolder(of: tree))
+        try Confinement.makeMountPoint(path, isFolder: Self.isFolder(of: tree))
         try Confinement.attempt("mounting \(path)") { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe confine_place(tree, path) }
@@ -107,7 +107,7 @@ package struct ConfinedTree {
 
     private func show(_ path: String) throws(ConfinementProblem) {
         guard let name = names[path] else { return }
-        try Confinement.makePlace(path, isFolder: Self.isFolder(of: name))
+        try Confinement.makeMountPoint(path, isFolder: Self.isFolder(of: name))
         try Confinement.bind("/proc/self/fd/\(name)", at: path)
     }
 
@@ -131,17 +131,17 @@ package struct ConfinedTree {
     }
 
     /// Shows an entry of a folder that is frozen; sockets and pipes lead out, and aren't shown.
-    private static func show(_ source: String, at place: String) throws(ConfinementProblem) {
+    private static func show(_ source: String, at mountPoint: String) throws(ConfinementProblem) {
         switch kind(source) {
         case S_IFLNK:
             if let target = ProcessFiles.link(source) {
                 // Safety: both paths are NUL-terminated for the call.
-                _ = unsafe symlink(target, place)
+                _ = unsafe symlink(target, mountPoint)
             }
         case S_IFDIR, S_IFREG:
-            try Confinement.makePlace(place, isFolder: kind(source) == S_IFDIR)
+            try Confinement.makeMountPoint(mountPoint, isFolder: kind(source) == S_IFDIR)
             do throws(ConfinementProblem) {
-                try Confinement.bind(source, at: place)
+                try Confinement.bind(source, at: mountPoint)
             } catch {
                 // Such as a mount of another user, which root can't enter either.
                 guard error.cause.code == EACCES else { throw error }
@@ -158,15 +158,15 @@ package struct ConfinedTree {
         by content: String? = nil
     ) throws(ConfinementProblem) {
         guard let kind = Self.kind(path), kind != S_IFCHR else { return }
-        if Self.isWritable(PlacePath.parent(of: path)) { isCovering = true }
+        if Self.isWritable(CanonicalPath.parent(of: path)) { isCovering = true }
         let flags = Self.byName | O_NOFOLLOW
         // Safety: the path is NUL-terminated for the call.
         let name = unsafe Glibc.open(path, flags)
         guard name >= 0 else { return }
         defer { close(name) }
         let empty = kind == S_IFDIR ? Confinement.emptyFolder : Confinement.empty
-        let place = "/proc/self/fd/\(name)"
-        try Confinement.bind(content ?? empty, at: place)
+        let mountPoint = "/proc/self/fd/\(name)"
+        try Confinement.bind(content ?? empty, at: mountPoint)
     }
 
     /// Mounts the folders above what is covered at themselves, since a mount point can't be
@@ -185,11 +185,11 @@ package struct ConfinedTree {
     }
 
     /// The folders above, from the outermost on, but for those that are made anew.
-    package static func ancestors(of places: [String]) -> [String] {
-        let folders = Set(places.flatMap { PlacePath.upwards(from: $0).dropFirst() })
+    package static func ancestors(of paths: [String]) -> [String] {
+        let folders = Set(paths.flatMap { CanonicalPath.upwards(from: $0).dropFirst() })
         let covered = ["/dev", "/proc", "/sys"]
         return folders.filter { folder in
-            folder != "/" && !covered.contains { PlacePath.isWithin(folder, $0) }
+            folder != "/" && !covered.contains { CanonicalPath.isWithin(folder, $0) }
         }
         .sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
     }
@@ -242,7 +242,7 @@ package struct ConfinedTree {
     /// A folder, which is not empty, could only be covered otherwise.
     private static func whiteOut(_ name: String, _ lower: String, in upper: String) {
         guard kind(lower + name) != nil else { return }
-        for folder in PlacePath.upwards(from: name).dropFirst().reversed() where folder != "/" {
+        for folder in CanonicalPath.upwards(from: name).dropFirst().reversed() where folder != "/" {
             guard isFolder(lower + folder) else { return }
             // Safety: the path is NUL-terminated for the call.
             let made = SystemCall.value { Int(unsafe mkdir(upper + folder, 0o755)) }
@@ -258,7 +258,7 @@ package struct ConfinedTree {
         _ name: String
     ) throws(ConfinementProblem) -> String {
         let path = "\(storage)/\(name)"
-        try Confinement.makePlace(path, isFolder: true)
+        try Confinement.makeMountPoint(path, isFolder: true)
         return path
     }
 

@@ -25,15 +25,15 @@ package struct PathTrail: Sendable, Equatable {
         var rest = Self.parts(path.hasPrefix("/") ? path : "\(folder)/\(path)")
         while let name = rest.popLast() {
             if name == ".." {
-                target = PlacePath.parent(of: target)
+                target = CanonicalPath.parent(of: target)
                 continue
             }
-            let place = target == "/" ? "/\(name)" : "\(target)/\(name)"
-            guard links.count < Self.linksMax, let link = ProcessFiles.link(place) else {
-                target = place
+            let next = target == "/" ? "/\(name)" : "\(target)/\(name)"
+            guard links.count < Self.linksMax, let link = ProcessFiles.link(next) else {
+                target = next
                 continue
             }
-            links.append(Link(path: place, isLast: rest.isEmpty))
+            links.append(Link(path: next, isLast: rest.isEmpty))
             if link.hasPrefix("/") { target = "/" }
             rest += Self.parts(link)
         }

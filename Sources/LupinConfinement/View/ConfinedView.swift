@@ -1,7 +1,7 @@
 // What a confined command sees of the file system: what was given, and nothing of lupin's.
 
 /// A path with what a confined command sees there, and below up to the next such path.
-package struct ViewedPlace: Sendable, Hashable {
+package struct ViewEntry: Sendable, Hashable {
     package enum Mark: String, Sendable, CaseIterable {
         /// As it is, and what the command writes stays.
         case writable
@@ -69,27 +69,27 @@ package enum ViewStep: Sendable, Equatable {
 /// What a confined command sees of the file system: everything read-only, but for these places.
 package struct ConfinedView: Sendable, Equatable {
     /// At most one for a path: the first that was added stays.
-    package private(set) var places: [ViewedPlace] = []
-    private var marks: [String: ViewedPlace.Mark] = [:]
+    package private(set) var entries: [ViewEntry] = []
+    private var marks: [String: ViewEntry.Mark] = [:]
 
-    package init(_ places: [ViewedPlace] = []) { for place in places { add(place) } }
+    package init(_ entries: [ViewEntry] = []) { for entry in entries { add(entry) } }
 
-    package mutating func add(_ mark: ViewedPlace.Mark, _ path: String) {
-        add(ViewedPlace(mark, path))
+    package mutating func add(_ mark: ViewEntry.Mark, _ path: String) {
+        add(ViewEntry(mark, path))
     }
 
-    private mutating func add(_ place: ViewedPlace) {
-        guard marks[place.path] == nil else { return }
-        marks[place.path] = place.mark
-        places.append(place)
+    private mutating func add(_ entry: ViewEntry) {
+        guard marks[entry.path] == nil else { return }
+        marks[entry.path] = entry.mark
+        entries.append(entry)
     }
 
     /// The mark that decides about a path; nil where all is as outside, but read-only.
-    package func mark(of path: String) -> ViewedPlace.Mark? {
-        for folder in PlacePath.upwards(from: path) {
+    package func mark(of path: String) -> ViewEntry.Mark? {
+        for folder in CanonicalPath.upwards(from: path) {
             guard let mark = marks[folder] else { continue }
             // Below an entry that is shown, all is as outside.
-            if mark == .dotless, folder != path, !PlacePath.isDotted(path, below: folder) {
+            if mark == .dotless, folder != path, !CanonicalPath.isDotted(path, below: folder) {
                 return nil
             }
             return mark
@@ -106,16 +106,16 @@ package struct ConfinedView: Sendable, Equatable {
     }
 
     /// The writable paths, without those that lie below another one.
-    package var writablePlaces: [String] {
-        places.filter { $0.mark == .writable && !isWritable(PlacePath.parent(of: $0.path)) }
+    package var writableEntries: [String] {
+        entries.filter { $0.mark == .writable && !isWritable(CanonicalPath.parent(of: $0.path)) }
             .map(\.path)
     }
 
     /// What it is kept from where it may write, by something that lies over it.
     package var coveredPlaces: [String] {
-        places.filter { place in
-            (place.mark == .absent || place.mark == .kept)
-                && isWritable(PlacePath.parent(of: place.path))
+        entries.filter { entry in
+            (entry.mark == .absent || entry.mark == .kept)
+                && isWritable(CanonicalPath.parent(of: entry.path))
         }
         .map(\.path)
     }
@@ -130,28 +130,28 @@ package struct ConfinedView: Sendable, Equatable {
         var early: [ViewStep] = []
         var late: [ViewStep] = []
         var withouts: [String: Set<String>] = [:]
-        for place in places {
-            let path = place.path
-            switch place.mark {
+        for entry in entries {
+            let path = entry.path
+            switch entry.mark {
             case .writable: early.append(.give(path))
             case .shown: early.append(.show(path))
             case .dropped: early.append(.drop(path))
             case .fresh: early.append(.refresh(path))
             case .emptied: early.append(.empty(path))
             case .dotless:
-                if mark(of: PlacePath.parent(of: path)) != nil { early.append(.show(path)) }
+                if mark(of: CanonicalPath.parent(of: path)) != nil { early.append(.show(path)) }
                 withouts[path, default: []].formUnion([])
             // Elsewhere nobody can change it.
-            case .kept: if isWritable(PlacePath.parent(of: path)) { late.append(.keep(path)) }
+            case .kept: if isWritable(CanonicalPath.parent(of: path)) { late.append(.keep(path)) }
             case .absent:
-                switch mark(of: PlacePath.parent(of: path)) {
+                switch mark(of: CanonicalPath.parent(of: path)) {
                 case .writable: late.append(.cover(path))
                 case .dropped: late.append(.remove(path))
                 // Nothing is there.
                 case .fresh, .emptied, .kept, .absent: break
                 case .shown, nil: freeze(path, &withouts, &late, isFolder)
                 case .dotless:
-                    if marks[PlacePath.parent(of: path)] == .dotless {
+                    if marks[CanonicalPath.parent(of: path)] == .dotless {
                         freeze(path, &withouts, &late, isFolder)
                     }
                 }
@@ -171,15 +171,15 @@ package struct ConfinedView: Sendable, Equatable {
         _ isFolder: (String) -> Bool
     ) {
         var entry = path
-        while entry != "/", !isFolder(PlacePath.parent(of: entry)) {
-            entry = PlacePath.parent(of: entry)
+        while entry != "/", !isFolder(CanonicalPath.parent(of: entry)) {
+            entry = CanonicalPath.parent(of: entry)
         }
-        let folder = PlacePath.parent(of: entry)
+        let folder = CanonicalPath.parent(of: entry)
         // The root can't be covered.
         if folder == "/" {
             late.append(.cover(entry))
         } else {
-            withouts[folder, default: []].insert(PlacePath.name(of: entry))
+            withouts[folder, default: []].insert(CanonicalPath.name(of: entry))
         }
     }
 
@@ -187,14 +187,14 @@ package struct ConfinedView: Sendable, Equatable {
     private static func isBefore(_ a: ViewStep, _ b: ViewStep) -> Bool {
         func order(_ step: ViewStep) -> (Int, String, Int) {
             let isFreeze = if case .freeze = step { 1 } else { 0 }
-            return (PlacePath.depth(of: step.path), step.path, isFreeze)
+            return (CanonicalPath.depth(of: step.path), step.path, isFreeze)
         }
         return order(a) < order(b)
     }
 }
 
 /// Questions about absolute paths without links.
-package enum PlacePath {
+package enum CanonicalPath {
     /// The path and the folders above it, the innermost first.
     package static func upwards(from path: String) -> [String] {
         var paths = [path]

@@ -56,18 +56,19 @@ package enum CredentialCopies {
     ) -> [String] {
         var found: [String] = []
         for secret in HomeTable.secrets where secret.contains("/") {
-            guard let place = place(of: secret, in: folder, at: path), place != path else {
+            guard let candidate = candidate(of: secret, in: folder, at: path), candidate != path
+            else {
                 continue
             }
-            found += copies(of: place, list)
+            found += copies(of: candidate, list)
         }
-        var places = (HomeTable.shown + HomeTable.dropped).compactMap { name in
-            self.place(of: name, in: folder, at: path).map { (name, $0) }
+        var candidates = (HomeTable.shown + HomeTable.dropped).compactMap { name in
+            self.candidate(of: name, in: folder, at: path).map { (name, $0) }
         }
-        if let folder { places.append((folder, path)) }
-        let starts = places.map { name, place in
+        if let folder { candidates.append((folder, path)) }
+        let starts = candidates.map { name, candidate in
             // Of caches, nobody knows how deep.
-            (place, PlacePath.isWithin(name, ".cache") ? depthMax : 0)
+            (candidate, CanonicalPath.isWithin(name, ".cache") ? depthMax : 0)
         }
         return found + usual(below: starts, list)
     }
@@ -83,7 +84,7 @@ package enum CredentialCopies {
             let (folder, depth) = queue[next]
             next += 1
             guard seen.insert(folder).inserted else { continue }
-            let own = PlacePath.name(of: folder)
+            let own = CanonicalPath.name(of: folder)
             for (name, isFolder) in list(folder) {
                 let path = "\(folder)/\(name)"
                 if isUsual(name, in: own) {
@@ -99,8 +100,8 @@ package enum CredentialCopies {
 
     /// The paths of copies of a file in its folder: `NAME.bak`, `.NAME.swp` and the like.
     package static func copies(of path: String, _ list: List) -> [String] {
-        let name = PlacePath.name(of: path)
-        let folder = PlacePath.parent(of: path)
+        let name = CanonicalPath.name(of: path)
+        let folder = CanonicalPath.parent(of: path)
         return list(folder).map(\.name)
             .filter { other in
                 other != name && ["", ".", "#"].contains { other.hasPrefix($0 + name) }
@@ -125,8 +126,8 @@ package enum CredentialCopies {
         }
     }
 
-    private static func place(of name: String, in folder: String?, at path: String) -> String? {
+    private static func candidate(of name: String, in folder: String?, at path: String) -> String? {
         guard let folder else { return "\(path)/\(name)" }
-        return PlacePath.isWithin(name, folder) ? path + name.dropFirst(folder.count) : nil
+        return CanonicalPath.isWithin(name, folder) ? path + name.dropFirst(folder.count) : nil
     }
 }

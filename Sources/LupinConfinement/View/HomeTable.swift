@@ -89,18 +89,18 @@ package enum HomeTable {
     /// The places of a home.
     ///
     /// `exists` tells what is there.
-    package static func places(
+    package static func entries(
         of home: String,
         _ mode: HomeMode,
         exists: (String) -> Bool
-    ) -> [ViewedPlace] {
+    ) -> [ViewEntry] {
         switch mode {
-        case .private: return [ViewedPlace(.fresh, home)]
-        case .shared: return [ViewedPlace(.writable, home)]
+        case .private: return [ViewEntry(.fresh, home)]
+        case .shared: return [ViewEntry(.writable, home)]
         case .readOnly: break
         }
-        func all(_ mark: ViewedPlace.Mark, _ names: [String]) -> [ViewedPlace] {
-            names.map { ViewedPlace(mark, "\(home)/\($0)") }
+        func all(_ mark: ViewEntry.Mark, _ names: [String]) -> [ViewEntry] {
+            names.map { ViewEntry(mark, "\(home)/\($0)") }
         }
         let begun = dropped.filter { name in
             !emptied.contains(name) && exists("\(home)/\(name)")
@@ -111,7 +111,7 @@ package enum HomeTable {
             !begun.contains(name) && !name.hasPrefix(".cache/")
                 && (exists("\(home)/\(name)") || isAlone(name))
         }
-        return [ViewedPlace(.dotless, home)]
+        return [ViewEntry(.dotless, home)]
             + all(.absent, secrets)
             + all(.fresh, renewed.filter { exists("\(home)/\($0)") })
             + all(.fresh, empty) + all(.dropped, begun)
@@ -131,8 +131,8 @@ package enum HomeTable {
 
     /// What to give so that a program can be run: what is its own of the home, or its folder.
     package static func gift(for program: String, in home: String?) -> String {
-        guard let home, PlacePath.isWithin(program, home) else {
-            return PlacePath.parent(of: program)
+        guard let home, CanonicalPath.isWithin(program, home) else {
+            return CanonicalPath.parent(of: program)
         }
         var gift = ""
         for name in program.dropFirst(home.count + 1).split(separator: "/") {

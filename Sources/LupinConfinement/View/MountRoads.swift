@@ -54,25 +54,25 @@ package struct MountRoads: Sendable {
     /// The other roads to an absolute path without links, and into what lies below it.
     package func others(of path: String) -> [Road] {
         guard let own = mount(of: path) else { return [] }
-        let place = Self.join(own.root, Self.rest(of: path, below: own.point))
+        let target = Self.join(own.root, Self.rest(of: path, below: own.point))
         var roads: [Road] = []
         for mount in mounts where mount.device == own.device && mount != own {
-            if PlacePath.isWithin(place, mount.root) {
-                let other = Self.join(mount.point, Self.rest(of: place, below: mount.root))
+            if CanonicalPath.isWithin(target, mount.root) {
+                let other = Self.join(mount.point, Self.rest(of: target, below: mount.root))
                 if other != path, self.mount(of: other) == mount { roads.append(.whole(other)) }
-            } else if PlacePath.isWithin(mount.root, place) {
-                let inside = Self.rest(of: mount.root, below: place)
+            } else if CanonicalPath.isWithin(mount.root, target) {
+                let inside = Self.rest(of: mount.root, below: target)
                 roads.append(.part(mount.point, inside: inside))
             }
         }
         // File systems that are mounted in the place may be mounted elsewhere, too.
-        for inner in mounts where inner.point != path && PlacePath.isWithin(inner.point, path) {
+        for inner in mounts where inner.point != path && CanonicalPath.isWithin(inner.point, path) {
             let inside = Self.rest(of: inner.point, below: path)
             for mount in mounts where mount.device == inner.device && mount != inner {
-                if PlacePath.isWithin(inner.root, mount.root) {
+                if CanonicalPath.isWithin(inner.root, mount.root) {
                     let rest = Self.rest(of: inner.root, below: mount.root)
                     roads.append(.part(Self.join(mount.point, rest), inside: inside))
-                } else if PlacePath.isWithin(mount.root, inner.root) {
+                } else if CanonicalPath.isWithin(mount.root, inner.root) {
                     let rest = Self.rest(of: mount.root, below: inner.root)
                     roads.append(.part(mount.point, inside: Self.join(inside, rest)))
                 }
@@ -91,7 +91,7 @@ package struct MountRoads: Sendable {
     /// The mount that shows what is at a path, found as the kernel goes there: into the first mount
     /// on the way, from there into the next.
     private func mount(of path: String) -> Mount? {
-        let folders = PlacePath.upwards(from: path).reversed()
+        let folders = CanonicalPath.upwards(from: path).reversed()
         var found = top
         // A table has no circles; one that was read while it changed may.
         for _ in mounts {

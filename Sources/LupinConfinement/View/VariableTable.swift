@@ -73,26 +73,26 @@ package enum VariableTable {
 
     /// Whether a folder of a home has secrets.
     package static func hasSecrets(_ folder: String) -> Bool {
-        HomeTable.secrets.contains { PlacePath.isWithin($0, folder) }
+        HomeTable.secrets.contains { CanonicalPath.isWithin($0, folder) }
     }
 
     /// What the table of a home says about a folder of it that lies elsewhere.
     ///
     /// What is secret comes first, so that it stays so.
-    package static func places(
+    package static func entries(
         of folder: String,
         at path: String,
         exists: (String) -> Bool
-    ) -> [ViewedPlace] {
+    ) -> [ViewEntry] {
         func below(_ names: [String]) -> [String] {
             names.filter { $0.hasPrefix(folder + "/") }.map { path + $0.dropFirst(folder.count) }
         }
         let isDropped = HomeTable.dropped.contains {
-            !HomeTable.emptied.contains($0) && PlacePath.isWithin(folder, $0)
+            !HomeTable.emptied.contains($0) && CanonicalPath.isWithin(folder, $0)
         }
-        return below(HomeTable.secrets + others).map { ViewedPlace(.absent, $0) }
-            + below(HomeTable.renewed).filter(exists).map { ViewedPlace(.fresh, $0) }
-            + below(HomeTable.dropped).filter(exists).map { ViewedPlace(.dropped, $0) }
-            + (isDropped ? [ViewedPlace(.dropped, path)] : [])
+        return below(HomeTable.secrets + others).map { ViewEntry(.absent, $0) }
+            + below(HomeTable.renewed).filter(exists).map { ViewEntry(.fresh, $0) }
+            + below(HomeTable.dropped).filter(exists).map { ViewEntry(.dropped, $0) }
+            + (isDropped ? [ViewEntry(.dropped, path)] : [])
     }
 }

@@ -113,8 +113,8 @@ struct HexLines: Sendable {
     subscript(index: Int) -> ScreenLine {
         let start = index * bytesPerLine
         let part = bytes[start..<min(bytes.count, start + bytesPerLine)]
-        var place: [UInt8] = []
-        place.append(hex: UInt64(start), digits: 8)
+        var offset: [UInt8] = []
+        offset.append(hex: UInt64(start), digits: 8)
         var digits: [UInt8] = []
         var text: [UInt8] = []
         for byte in part {
@@ -123,7 +123,7 @@ struct HexLines: Sendable {
             text.append(0x20..<0x7F ~= byte ? byte : 0x2E)
         }
         var line = ScreenLine()
-        line.append(String(decoding: place, as: UTF8.self), .dim)
+        line.append(String(decoding: offset, as: UTF8.self), .dim)
         line.append(" ")
         line.append(String(decoding: digits, as: UTF8.self), columns: bytesPerLine * 3)
         line.append("  ")

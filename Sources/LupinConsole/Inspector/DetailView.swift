@@ -52,7 +52,7 @@ struct DetailView: Sendable {
 
     // MARK: What came
 
-    mutating func take(detail answer: InspectorAnswer) -> [InspectorQuestion] {
+    mutating func take(detail answer: InspectorAnswer) -> [InspectorRequest] {
         guard answer.isSuccess, let json = answer.json else {
             // A live one may be gone for a moment before its record is there.
             if detail == nil { problem = answer.isSuccess ? "no JSON came" : answer.sentence }
@@ -84,16 +84,16 @@ struct DetailView: Sendable {
         render()
     }
 
-    mutating func take(messages answer: InspectorAnswer) -> [InspectorQuestion] {
+    mutating func take(messages answer: InspectorAnswer) -> [InspectorRequest] {
         isAskingForMessages = false
         guard let list = answer.json?["messages"]?.list else { return [] }
         messages += list
         render()
-        return list.count < InspectorQuestion.messagesMax ? [] : wanted()
+        return list.count < InspectorRequest.messagesMax ? [] : wanted()
     }
 
     /// What the shown tab still needs.
-    mutating func wanted() -> [InspectorQuestion] {
+    mutating func wanted() -> [InspectorRequest] {
         guard let detail else { return [] }
         switch tab {
         case .body:
@@ -122,24 +122,24 @@ struct DetailView: Sendable {
 
     // MARK: What the user does
 
-    mutating func show(_ tab: Tab) -> [InspectorQuestion] {
+    mutating func show(_ tab: Tab) -> [InspectorRequest] {
         guard tabs.contains(tab), tab != self.tab else { return [] }
         self.tab = tab
         top = 0
-        let questions = wanted()
+        let requests = wanted()
         render()
-        return questions
+        return requests
     }
 
     /// The next tab, or the one before.
-    mutating func step(by count: Int) -> [InspectorQuestion] {
+    mutating func step(by count: Int) -> [InspectorRequest] {
         let tabs = tabs
         let index = tabs.firstIndex(of: tab) ?? 0
         return show(tabs[(index + count + tabs.count) % tabs.count])
     }
 
     /// The next body, or the one before.
-    mutating func stepSide(by count: Int) -> [InspectorQuestion] {
+    mutating func stepSide(by count: Int) -> [InspectorRequest] {
         let sides = detail?.bodies.map(\.side) ?? []
         guard tab == .body, let shown = shownBody?.side, let i = sides.firstIndex(of: shown) else {
             return []
@@ -147,9 +147,9 @@ struct DetailView: Sendable {
         side = sides[(i + count + sides.count) % sides.count]
         form = nil
         top = 0
-        let questions = wanted()
+        let requests = wanted()
         render()
-        return questions
+        return requests
     }
 
     mutating func stepForm() {

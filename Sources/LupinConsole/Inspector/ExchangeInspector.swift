@@ -61,11 +61,11 @@ package struct ExchangeInspector: Sendable {
         self.wallMicroseconds = wallMicroseconds
         guard !isPolling else { return [] }
         isPolling = true
-        var questions = [InspectorQuestion.live]
+        var requests = [InspectorRequest.live]
         if let detail, detail.detail?.isLive ?? (detail.problem == nil) {
-            questions.append(.detail(id: detail.id))
+            requests.append(.detail(id: detail.id))
         }
-        return questions.map { .ask($0) }
+        return requests.map { .ask($0) }
     }
 
     package mutating func resize(rows: Int, columns: Int) {
@@ -85,11 +85,11 @@ package struct ExchangeInspector: Sendable {
     /// Takes the answer to a question.
     package mutating func take(
         _ answer: InspectorAnswer,
-        to question: InspectorQuestion
+        to request: InspectorRequest
     ) -> [InspectorDemand] {
         lost = nil
         defer { fit() }
-        switch question {
+        switch request {
         case .live: return take(live: answer)
         case .rows(_, let after, let turn):
             take(rows: answer, isFirst: after == nil, turn: turn)
@@ -116,7 +116,7 @@ package struct ExchangeInspector: Sendable {
                 tell(answer, "")
                 break
             }
-            if case .detailToEdit(let id) = question { return edit(json, id: id) }
+            if case .detailToEdit(let id) = request { return edit(json, id: id) }
             return showCurl(json)
         case .bodyToEdit(_, let detail):
             return edit(detail, body: answer.isSuccess ? answer.body : nil)
@@ -126,9 +126,9 @@ package struct ExchangeInspector: Sendable {
     }
 
     /// Takes the reason for which there is no answer.
-    package mutating func take(failure: String, of question: InspectorQuestion) {
+    package mutating func take(failure: String, of request: InspectorRequest) {
         lost = failure
-        switch question {
+        switch request {
         case .live, .rows: isPolling = false
         case .older: isAskingForOlder = false
         default: note = Note(text: failure, isBad: true)

@@ -54,7 +54,7 @@ package struct ExchangeRow: Sendable, Equatable {
     }
 
     /// Host, path and query, without the scheme.
-    var place: String {
+    var target: String {
         for scheme in ["https://", "http://"] where url.hasPrefix(scheme) {
             return String(url.dropFirst(scheme.count))
         }
@@ -70,7 +70,7 @@ struct RowColumns {
     var time = 0
     var method = 7
     var status = 3
-    var place: Int
+    var target: Int
     var duration = 0
     var size = 0
     var rules = 0
@@ -83,7 +83,7 @@ struct RowColumns {
         if columns >= 72 { rules = max(10, min(30, columns / 6)) }
         let fixed = [time, method, status, duration, size, rules].filter { $0 > 0 }
         // A space in front of the host, and one behind each other column.
-        place = max(1, columns - fixed.reduce(0, +) - fixed.count)
+        target = max(1, columns - fixed.reduce(0, +) - fixed.count)
     }
 
     /// The line above the rows.
@@ -94,7 +94,7 @@ struct RowColumns {
             time: ("time", .dim),
             method: "method",
             status: ("", .dim),
-            place: ("host and path", .dim),
+            target: ("host and path", .dim),
             duration: "took",
             size: "size",
             rules: "rules",
@@ -114,7 +114,7 @@ struct RowColumns {
             time: (String(decoding: start.prefix(time), as: UTF8.self), .dim),
             method: row.method,
             status: (status, Self.style(ofStatus: row)),
-            place: (ScreenText.shortened(row.place, columns: place), row.isBad ? .red : .plain),
+            target: (ScreenText.shortened(row.target, columns: target), row.isBad ? .red : .plain),
             duration: row.durationMicroseconds.map { SummaryText.duration($0) } ?? "",
             size: row.sizeBytes.map(Self.size) ?? "",
             rules: row.rules.joined(separator: ","),
@@ -128,7 +128,7 @@ struct RowColumns {
         time: (String, ScreenStyle),
         method: String,
         status: (String, ScreenStyle),
-        place: (String, ScreenStyle),
+        target: (String, ScreenStyle),
         duration: String,
         size: String,
         rules: String,
@@ -142,7 +142,7 @@ struct RowColumns {
         line.append(" ")
         line.append(method, columns: self.method, style == .cyan ? .cyan : .plain)
         line.append(" ")
-        line.append(place.0, columns: self.place, style == .cyan ? .cyan : place.1)
+        line.append(target.0, columns: self.target, style == .cyan ? .cyan : target.1)
         if self.duration > 0 {
             line.append(" ")
             line.append(duration, columns: self.duration, isRight: true, style)

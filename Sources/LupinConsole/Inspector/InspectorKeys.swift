@@ -144,16 +144,16 @@ extension ExchangeInspector {
 
     private mutating func takeInDetail(_ key: Key) -> [InspectorDemand] {
         let height = detailHeight
-        var questions: [InspectorQuestion] = []
+        var requests: [InspectorRequest] = []
         switch key {
         case .escape, .backspace: detail = nil
         case .text(let digit) where ("1"..."6").contains(digit):
             let number = Int(digit.value - 0x30)
-            questions = DetailView.Tab(rawValue: number).flatMap { detail?.show($0) } ?? []
-        case .tab: questions = detail?.step(by: 1) ?? []
-        case .backTab: questions = detail?.step(by: -1) ?? []
-        case .left, .text("h"): questions = detail?.stepSide(by: -1) ?? []
-        case .right, .text("l"): questions = detail?.stepSide(by: 1) ?? []
+            requests = DetailView.Tab(rawValue: number).flatMap { detail?.show($0) } ?? []
+        case .tab: requests = detail?.step(by: 1) ?? []
+        case .backTab: requests = detail?.step(by: -1) ?? []
+        case .left, .text("h"): requests = detail?.stepSide(by: -1) ?? []
+        case .right, .text("l"): requests = detail?.stepSide(by: 1) ?? []
         case .text("v"): detail?.stepForm()
         case .up, .text("k"): detail?.scroll(by: -1)
         case .down, .text("j"), .enter: detail?.scroll(by: 1)
@@ -165,7 +165,7 @@ extension ExchangeInspector {
         case .text("]"): return openNeighbour(1)
         default: break
         }
-        return questions.map { .ask($0) }
+        return requests.map { .ask($0) }
     }
 
     private mutating func openNeighbour(_ step: Int) -> [InspectorDemand] {

@@ -93,10 +93,10 @@ extension ExchangeInspector {
         tail += "  \(Self.short(row.id)) "
         let head = " \(row.method) \(status) "
         let room = size.columns - ScreenText.width(of: head) - ScreenText.width(of: tail)
-        guard room > 10 else { return bar(head + row.place) }
+        guard room > 10 else { return bar(head + row.target) }
         var line = ScreenLine()
         line.append(head, .reversed)
-        line.append(ScreenText.shortened(row.place, columns: room), columns: room, .reversed)
+        line.append(ScreenText.shortened(row.target, columns: room), columns: room, .reversed)
         line.append(tail, .reversed)
         return line
     }

@@ -148,13 +148,13 @@ public struct AttemptSummary: Sendable {
         decision = record.decision.rawValue
         reason = redactor.cleaned(record.reason)
         delay = .microseconds(record.delayMicroseconds ?? 0)
-        peer = record.peer.map { Self.place($0, record.peerPort) } ?? ""
+        peer = record.peer.map { Self.endpoint($0, record.peerPort) } ?? ""
         isReused = record.isReused
         wait = record.timing.wait.map { .microseconds($0) }
     }
 
     /// `127.0.0.1:80`, `[::1]:80`.
-    private static func place(_ address: IPAddress, _ port: UInt16) -> String {
+    private static func endpoint(_ address: IPAddress, _ port: UInt16) -> String {
         switch address {
         case .v4: "\(address.text):\(port)"
         case .v6: "[\(address.text)]:\(port)"

@@ -5,7 +5,7 @@
 /// A class: errors are part of every record, and a rare thing of one word makes them cheap to copy.
 package final class FailedParent: Sendable, Equatable {
     /// Its `host:port`.
-    package let place: String
+    package let endpoint: String
     /// The rule that names it; nil where the settings do.
     package let rule: String?
     /// The status with which it refused the request or the tunnel; nil where it gave no response.
@@ -14,20 +14,20 @@ package final class FailedParent: Sendable, Equatable {
     package let challenge: ParentChallenge?
 
     package init(
-        place: String,
+        endpoint: String,
         rule: String? = nil,
         status: UInt16? = nil,
         challenge: ParentChallenge? = nil
     ) {
-        self.place = place
+        self.endpoint = endpoint
         self.rule = rule
         self.status = status
         self.challenge = challenge
     }
 
     package static func == (left: FailedParent, right: FailedParent) -> Bool {
-        (left.place, left.rule, left.status, left.challenge)
-            == (right.place, right.rule, right.status, right.challenge)
+        (left.endpoint, left.rule, left.status, left.challenge)
+            == (right.endpoint, right.rule, right.status, right.challenge)
     }
 
     /// Why a parent proxy that offers `challenges` did not let in lupin with its own user and
@@ -52,10 +52,10 @@ package final class FailedParent: Sendable, Equatable {
     }
 
     /// `the parent proxy 127.0.0.1:3128 (rule "corp")`.
-    var text: String { "the parent proxy \(place)" + (rule.map { " (rule \"\($0)\")" } ?? "") }
+    var text: String { "the parent proxy \(endpoint)" + (rule.map { " (rule \"\($0)\")" } ?? "") }
 
     /// `by the parent proxy 127.0.0.1:3128`, of a response that may be the origin's as well.
-    var wayText: String { "by the parent proxy \(place)" }
+    var wayText: String { "by the parent proxy \(endpoint)" }
 
     /// Where its user and password belong.
     var key: String { rule.map { "`proxy` of the rule \"\($0)\"" } ?? "`upstream.proxy`" }

@@ -84,7 +84,7 @@ public struct LupinError: Error, Sendable, Equatable {
     ) -> LupinError {
         guard let parent, side == .upstream else { return self }
         var error = self
-        error.parent = FailedParent(place: parent, status: status, challenge: challenge)
+        error.parent = FailedParent(endpoint: parent, status: status, challenge: challenge)
         return error
     }
 
@@ -93,7 +93,7 @@ public struct LupinError: Error, Sendable, Equatable {
         guard let parent, let rule else { return self }
         var error = self
         error.parent = FailedParent(
-            place: parent.place,
+            endpoint: parent.endpoint,
             rule: rule,
             status: parent.status,
             challenge: parent.challenge

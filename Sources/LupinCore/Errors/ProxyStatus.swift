@@ -8,7 +8,7 @@ package enum ProxyStatus {
     /// Returns `lupin; error=connection_refused; details="…"`, with secrets redacted.
     package static func value(for error: LupinError, redactor: Redactor) -> String {
         var start = "lupin; error=\(error.kind.registeredToken)"
-        if let parent = error.parent { start += "; next-hop=\(string(parent.place))" }
+        if let parent = error.parent { start += "; next-hop=\(string(parent.endpoint))" }
         if let status = error.parent?.status { start += "; received-status=\(status)" }
         let detail = redactor.cleaned(error.detail)
         return detail.isEmpty ? start : "\(start); details=\(string(detail))"

@@ -170,8 +170,8 @@ package struct MultipartRanges: Sendable {
         for range in ranges {
             var head = Array("\(heads.isEmpty ? "" : "\r\n")--\(boundary)\r\n".utf8)
             if let mediaType { head += Array("Content-Type: ".utf8) + mediaType + [0x0D, 0x0A] }
-            let place = ContentRange(range: range, completeLength: completeLength)
-            head += Array("Content-Range: \(place.text)\r\n\r\n".utf8)
+            let contentRange = ContentRange(range: range, completeLength: completeLength)
+            head += Array("Content-Range: \(contentRange.text)\r\n\r\n".utf8)
             total = total.addingSaturated(UInt64(head.count))
                 .addingSaturated(range.upperBound - range.lowerBound)
             heads.append(head)

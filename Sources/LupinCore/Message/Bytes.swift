@@ -131,7 +131,7 @@ extension Span where Element == UInt8 {
         while count &- i >= 32 {
             let block = extracting(i..<(i &+ 32))
             var found: UInt8 = 0
-            for place in 0..<32 { found |= mark(block[place]) }
+            for offset in 0..<32 { found |= mark(block[offset]) }
             if found != 0 { return i }
             i &+= 32
         }
@@ -139,7 +139,7 @@ extension Span where Element == UInt8 {
     }
 
     /// The first place of `wanted`, or `count`.
-    package func place(of wanted: UInt8) -> Int {
+    package func offset(of wanted: UInt8) -> Int {
         var i = 0
         while count &- i >= 8 {
             let marks = word(at: i).marks(of: UInt64(wanted))
@@ -269,8 +269,8 @@ extension MutableRawSpan {
     }
 
     @inlinable @inline(__always)
-    mutating func store(_ word: UInt64, at place: Int) {
-        storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt64.self)
+    mutating func store(_ word: UInt64, at offset: Int) {
+        storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
     }
 }
 

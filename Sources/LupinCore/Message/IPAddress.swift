@@ -197,8 +197,8 @@ extension IPAddress {
     ) -> IPAddress {
         var halves = InlineArray<2, UInt64>(repeating: 0)
         for i in 0..<count {
-            let place = i < gap ? i : i + 8 - count
-            halves[place / 4] |= UInt64(groups[i]) << UInt64(48 - 16 * (place % 4))
+            let position = i < gap ? i : i + 8 - count
+            halves[position / 4] |= UInt64(groups[i]) << UInt64(48 - 16 * (position % 4))
         }
         return .v6(high: halves[0], low: halves[1])
     }

@@ -15,7 +15,7 @@ package struct NormalPath: Sendable, Equatable {
 
     /// Normalizes the path of `pathAndQuery`; allocates only if something must change.
     package init(_ pathAndQuery: Span<UInt8>) {
-        let count = pathAndQuery.place(of: 0x3F)
+        let count = pathAndQuery.offset(of: 0x3F)
         let path = pathAndQuery.extracting(first: count)
         var isNormal = true
         if Self.mayHaveDotSegments(path) {

@@ -10,7 +10,7 @@ extension Span where Element == UInt8 {
         guard !wanted.isEmpty else { return start..<start }
         var start = start
         while count - start >= wanted.count {
-            start += extracting(start...).place(of: wanted[0])
+            start += extracting(start...).offset(of: wanted[0])
             guard count - start >= wanted.count else { return nil }
             if wanted.isSame(as: extracting(start..<start + wanted.count)) {
                 return start..<start + wanted.count

@@ -55,7 +55,7 @@ extension FieldSection {
 extension Span where Element == UInt8 {
     /// Whether the bytes are `token ["/" token]`, and no protocol that carries HTTP.
     fileprivate var isUpgrade: Bool {
-        let slash = place(of: 0x2F)
+        let slash = offset(of: 0x2F)
         let name = extracting(..<slash)
         let isWellFormed =
             name.isToken && (slash == count || extracting((slash + 1)...).isToken)

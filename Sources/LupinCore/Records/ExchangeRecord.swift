@@ -124,11 +124,11 @@
 
     private mutating func note(
         _ name: String,
-        in place: WritableKeyPath<StandInRecord, [String]>
+        in list: WritableKeyPath<StandInRecord, [String]>
     ) {
         var standIns = standIns ?? StandInRecord()
-        if standIns[keyPath: place].contains(name) { return }
-        standIns[keyPath: place].append(name)
+        if standIns[keyPath: list].contains(name) { return }
+        standIns[keyPath: list].append(name)
         change { $0.standIns = standIns }
     }
 

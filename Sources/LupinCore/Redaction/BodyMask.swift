@@ -19,7 +19,7 @@ package final class BodySecrets: Sendable {
     package func cleaned(_ text: String) -> String { redactor.cleaned(text) }
 
     /// What a mask knows of its place in a body.
-    fileprivate struct Place {
+    fileprivate struct Position {
         var cut: Int
         var isStart: Bool
         var isLast: Bool
@@ -28,14 +28,14 @@ package final class BodySecrets: Sendable {
 
     fileprivate func masked(
         _ bytes: Span<UInt8>,
-        _ place: Place
+        _ position: Position
     ) -> (text: [UInt8]?, taken: Int) {
         redactor.masked(
             bytes,
-            upTo: place.cut,
-            isStart: place.isStart,
-            isLast: place.isLast,
-            isCut: place.isCut
+            upTo: position.cut,
+            isStart: position.isStart,
+            isLast: position.isLast,
+            isCut: position.isCut
         )
     }
 }
@@ -102,8 +102,13 @@ package struct BodyMask {
     }
 
     private mutating func pass(upTo cut: Int, isLast: Bool, isCut: Bool, _ output: inout [UInt8]) {
-        let place = BodySecrets.Place(cut: cut, isStart: isStart, isLast: isLast, isCut: isCut)
-        let (clean, taken) = secrets.masked(held.span, place)
+        let position = BodySecrets.Position(
+            cut: cut,
+            isStart: isStart,
+            isLast: isLast,
+            isCut: isCut
+        )
+        let (clean, taken) = secrets.masked(held.span, position)
         if let clean {
             output.append(contentsOf: clean)
             held.removeFirst(taken)

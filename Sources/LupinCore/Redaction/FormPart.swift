@@ -16,7 +16,7 @@ struct FormPart {
     /// The parts with a name, in order.
     static func all(in text: Span<UInt8>) -> [FormPart] {
         var parts: [FormPart] = []
-        var i = text.place(of: 0x0D)
+        var i = text.offset(of: 0x0D)
         while i < text.count {
             let line = i + 2
             if text.extracting(min(line, text.count)..<text.count).begins(with: field),
@@ -27,7 +27,7 @@ struct FormPart {
                 i = max(i, (part.value?.upperBound ?? 0) - 1)
             }
             let rest = text.extracting(min(i + 1, text.count)..<text.count)
-            i += 1 + rest.place(of: 0x0D)
+            i += 1 + rest.offset(of: 0x0D)
         }
         return parts
     }
@@ -55,7 +55,7 @@ struct FormPart {
     /// The value of `name`, or of `name*`, among parameters (RFC 9110 §5.6.6, RFC 8187).
     private static func name(in text: Span<UInt8>) -> [UInt8]? {
         var found: [UInt8]?
-        var i = text.place(of: 0x3B)
+        var i = text.offset(of: 0x3B)
         while i < text.count {
             i += 1
             while i < text.count, text[i] == 0x20 || text[i] == 0x09 { i += 1 }

@@ -18,7 +18,7 @@ package final class MemberRedaction: Sendable {
     }
 
     /// Where a form's fields stand, which says where the last value ends.
-    private enum FormPlace {
+    private enum FormContext {
         case body, string
         /// In a string of a JSON text that stands in a string itself.
         case nestedString
@@ -132,7 +132,7 @@ package final class MemberRedaction: Sendable {
         _ origin: (Range<Int>) -> Range<Int>
     ) {
         // Many bytes are passed at once where nothing is escaped.
-        guard text.place(of: 0x25) < text.count,
+        guard text.offset(of: 0x25) < text.count,
             let inner = Unescaped(text, undoing: .percent)
         else { return }
         var found: [Finding] = []
@@ -328,7 +328,7 @@ package final class MemberRedaction: Sendable {
     private func headField(
         in text: Span<UInt8>,
         from start: Int,
-        in place: FormPlace
+        in context: FormContext
     ) -> Finding? {
         var hasHyphen = false
         let reached = min(text.count, start + Self.nameBytesMax)
@@ -346,7 +346,7 @@ package final class MemberRedaction: Sendable {
         }
         var value = i + 1
         while value < text.count, text[value] == 0x20 { value += 1 }
-        let end = text.stringEnd(from: value, isNested: place == .nestedString) { text, i in
+        let end = text.stringEnd(from: value, isNested: context == .nestedString) { text, i in
             // Another field may follow in the next line.
             text[i] < 0x20 || (text[i] == 0x5C && text.hasLineEscape(at: i))
         }
@@ -359,7 +359,7 @@ package final class MemberRedaction: Sendable {
     private func formField(
         in text: Span<UInt8>,
         from start: Int,
-        in place: FormPlace = .body
+        in context: FormContext = .body
     ) -> Finding? {
         let reached = text.extracting(first: start + Self.nameBytesMax + 1)
         var i = reached.fieldMark(from: start)
@@ -372,12 +372,12 @@ package final class MemberRedaction: Sendable {
         }
         let value = i + 1
         var end = value
-        if place == .body {
+        if context == .body {
             while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 {
                 end += 1
             }
         } else {
-            end = text.stringEnd(from: value, isNested: place == .nestedString) { text, i in
+            end = text.stringEnd(from: value, isNested: context == .nestedString) { text, i in
                 text[i] == 0x26 || text[i] <= 0x20
             }
         }
@@ -392,7 +392,7 @@ package final class MemberRedaction: Sendable {
     private func sense(of text: Span<UInt8>, _ name: Range<Int>) -> Sense? {
         lookUp(text.extracting(name)) { name in
             if names.contains(name) { return .secret }
-            if lists.contains(name) { return name.place(of: 0x5B) < name.count ? .secret : .list }
+            if lists.contains(name) { return name.offset(of: 0x5B) < name.count ? .secret : .list }
             return codes.contains(name) ? .code : nil
         }
     }

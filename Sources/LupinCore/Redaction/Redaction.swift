@@ -130,11 +130,11 @@ package struct Redactor: Sendable {
     ) -> (text: [UInt8]?, taken: Int) {
         if isOff { return (nil, cut) }
         let named = members.findings(in: bytes, isStart: isStart)
-        let places = urls.findings(in: bytes, isBody: true)
+        let inURLs = urls.findings(in: bytes, isBody: true)
         let hits = matcher.find(in: bytes, cut: isCut ? .any : .none)
-        if named.isEmpty, places.isEmpty, hits.isEmpty { return (nil, cut) }
+        if named.isEmpty, inURLs.isEmpty, hits.isEmpty { return (nil, cut) }
         let losses = Redactor.joined(
-            named.map(Loss.init) + places.map(Loss.init) + hits.map(Loss.init)
+            named.map(Loss.init) + inURLs.map(Loss.init) + hits.map(Loss.init)
         )
         var taken = cut
         if !isLast {

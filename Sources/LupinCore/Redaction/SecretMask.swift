@@ -99,10 +99,10 @@ package struct SecretMask: Sendable {
     }
 
     /// Whether no form goes on across a place; braces stand in `\u{X}` alone.
-    private func isBetweenForms(at place: Int) -> Bool {
-        guard isBetween[Int(held[place])] else { return false }
-        var opening = place
-        if held[place] == UInt8(ascii: "}") {
+    private func isBetweenForms(at position: Int) -> Bool {
+        guard isBetween[Int(held[position])] else { return false }
+        var opening = position
+        if held[position] == UInt8(ascii: "}") {
             repeat { opening -= 1 } while opening > 0 && held[opening].hexDigit != nil
         }
         guard opening > 0, held[opening] == UInt8(ascii: "{") else { return true }

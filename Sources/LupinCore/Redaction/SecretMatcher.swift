@@ -214,7 +214,7 @@ package struct SecretMatcher: Sendable {
             let next = i &+ stride
             defer { i = next }
             guard words.mayHold(bytes.word32(at: next &- 1)) else { continue }
-            for place in i..<next { look(at: place, of: bytes, cut, &runEnd, &hits, origin) }
+            for position in i..<next { look(at: position, of: bytes, cut, &runEnd, &hits, origin) }
         }
         while bytes.count &- i >= 4 {
             look(at: i, of: bytes, cut, &runEnd, &hits, origin)
@@ -225,16 +225,16 @@ package struct SecretMatcher: Sendable {
     /// Appends the hit at a place, if there is one.
     @inline(__always)
     private func look(
-        at place: Int,
+        at position: Int,
         of bytes: Span<UInt8>,
         _ cut: Cut,
         _ runEnd: inout Int,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
-        let word = bytes.word32(at: place)
+        let word = bytes.word32(at: position)
         guard beginnings.mayHold(word),
-            let hit = match(bytes, cut, at: place, word, &runEnd, origin)
+            let hit = match(bytes, cut, at: position, word, &runEnd, origin)
         else { return }
         hits.append(Hit(range: origin(hit.range), secret: hit.secret))
     }
@@ -242,7 +242,7 @@ package struct SecretMatcher: Sendable {
     private func match(
         _ bytes: Span<UInt8>,
         _ cut: Cut,
-        at place: Int,
+        at position: Int,
         _ word: UInt32,
         _ runEnd: inout Int,
         _ origin: (Range<Int>) -> Range<Int>
@@ -250,11 +250,11 @@ package struct SecretMatcher: Sendable {
         for entry in byBeginning[word] ?? [] {
             let text = texts[entry.text]
             let missing = cut.missingMax(of: text.count)
-            guard entry.pattern.matches(text.span, in: bytes, at: place, missing: missing) else {
+            guard entry.pattern.matches(text.span, in: bytes, at: position, missing: missing) else {
                 continue
             }
-            var start = place
-            var end = min(bytes.count, place + entry.pattern.length(count: text.count))
+            var start = position
+            var end = min(bytes.count, position + entry.pattern.length(count: text.count))
             guard entry.pattern.isBase64 else {
                 return Hit(range: start..<end, secret: entry.secret)
             }
@@ -278,13 +278,13 @@ package struct SecretMatcher: Sendable {
         return nil
     }
 
-    /// Whether a line break was undone between the byte at `place` and the one before it: no other
-    /// escape means nothing.
+    /// Whether a line break was undone between the byte at `position` and the one before it: no
+    /// other escape means nothing.
     private static func isLineEnd(
-        before place: Int,
+        before position: Int,
         _ origin: (Range<Int>) -> Range<Int>
     ) -> Bool {
-        origin(place - 1..<place).upperBound < origin(place..<place + 1).lowerBound
+        origin(position - 1..<position).upperBound < origin(position..<position + 1).lowerBound
     }
 
     /// Sorts the hits, and joins overlapping ones under the secret of the first.

@@ -122,13 +122,13 @@ package enum SecretNames {
     /// Whether the value of a field that is not known is a credential, by the scheme at its start:
     /// one word behind it that looks made up, after `Bearer` any.
     package static func isCredential(_ value: Span<UInt8>) -> Bool {
-        let space = value.place(of: 0x20)
+        let space = value.offset(of: 0x20)
         guard space > 0, space <= schemeBytesMax, space < value.count else { return false }
         let scheme = value.extracting(first: space)
         guard schemes.contains(scheme) else { return false }
         let rest = String(copying: value.extracting(space..<value.count)).split(separator: " ")
         if bearer.contains(scheme) { return rest.count == 1 }
-        return scheme.place(of: 0x2D) < scheme.count
+        return scheme.offset(of: 0x2D) < scheme.count
             || (rest.count == 1 && (rest[0].hasSuffix("=") || isMadeUp(rest[0])))
     }
 

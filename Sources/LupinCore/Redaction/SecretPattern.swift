@@ -49,8 +49,8 @@ enum SecretPattern: Sendable {
         case .base64Twice(let inner, let isURL, let outer):
             let first = Sextets(offset: inner, count: secret.count)
             let second = Sextets(offset: outer, count: first.certain.count)
-            return second.character(at: index) { place in
-                let character = first.character(at: place) { secret[$0] }
+            return second.character(at: index) { position in
+                let character = first.character(at: position) { secret[$0] }
                 return isURL ? character.inURLAlphabet : character
             }
         }
@@ -165,9 +165,9 @@ private struct Sextets {
 
     func character(at index: Int, byte: (Int) -> UInt8) -> UInt8 {
         let bit = (certain.lowerBound + index) * 6
-        let place = bit / 8 - offset
-        let next = place + 1 < count ? byte(place + 1) : 0
-        let bits = UInt16(byte(place)) << 8 | UInt16(next)
+        let position = bit / 8 - offset
+        let next = position + 1 < count ? byte(position + 1) : 0
+        let bits = UInt16(byte(position)) << 8 | UInt16(next)
         return UInt8(truncatingIfNeeded: bits >> UInt16(10 - bit % 8) & 63).base64Character
     }
 }

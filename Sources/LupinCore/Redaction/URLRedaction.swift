@@ -119,10 +119,10 @@ package struct URLRedaction: Sendable {
             }
             var marks = text.word(at: i).separators
             while marks != 0 {
-                let place = i &+ marks.firstMark
+                let position = i &+ marks.firstMark
                 marks &= marks &- 1
                 // Separators inside a finding begin no other.
-                if place >= end { note(text, at: place, into: &findings, &end) }
+                if position >= end { note(text, at: position, into: &findings, &end) }
             }
             i &+= 8
         }

@@ -46,7 +46,7 @@ extension [UInt8] {
 /// Reads numbers and texts that were packed.
 package struct PackedReader: ~Copyable {
     private let bytes: [UInt8]
-    private var place = 0
+    private var position = 0
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -55,9 +55,9 @@ package struct PackedReader: ~Copyable {
         var number = 0
         // Bounded: nine bytes have 63 bits.
         for shift in stride(from: 0, to: 63, by: 7) {
-            guard place < bytes.count else { return nil }
-            let byte = bytes[place]
-            place += 1
+            guard position < bytes.count else { return nil }
+            let byte = bytes[position]
+            position += 1
             number |= Int(byte & 0x7F) << shift
             if byte < 0x80 { return number }
         }
@@ -67,11 +67,11 @@ package struct PackedReader: ~Copyable {
     /// Where the next text is, whose length was written with `less` more; nil for a shorter one,
     /// and where there is not so much.
     package mutating func text(less: Int = 0) -> Range<Int>? {
-        guard let number = number(), number >= less, number - less <= bytes.count - place else {
+        guard let number = number(), number >= less, number - less <= bytes.count - position else {
             return nil
         }
-        let start = place
-        place += number - less
-        return start..<place
+        let start = position
+        position += number - less
+        return start..<position
     }
 }

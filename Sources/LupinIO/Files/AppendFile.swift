@@ -7,7 +7,7 @@ import Glibc
 /// It blocks, so it belongs to a helper thread.
 package struct AppendFile: ~Copyable {
     /// Where to append.
-    package enum Place: Sendable, Equatable {
+    package enum Destination: Sendable, Equatable {
         case standardOutput, standardError
         case file(String)
     }
@@ -27,8 +27,8 @@ package struct AppendFile: ~Copyable {
     /// A file is made with mode 0600; a symbolic link is refused, and what another user has put
     /// there.
     /// - Throws: The error of open(2); ELOOP for a symbolic link; `foreignFile`.
-    package init(_ place: Place) throws(SystemError) {
-        switch place {
+    package init(_ destination: Destination) throws(SystemError) {
+        switch destination {
         case .standardOutput:
             descriptor = nil
             raw = STDOUT_FILENO

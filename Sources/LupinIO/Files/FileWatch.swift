@@ -125,20 +125,20 @@ package final class FileWatch {
         var directory = path.hasPrefix("/") ? "/" : "."
         while let name = rest.popLast(), steps.count < Self.linksMax {
             if name == "." { continue }
-            let place = directory == "/" ? "/\(name)" : "\(directory)/\(name)"
+            let next = directory == "/" ? "/\(name)" : "\(directory)/\(name)"
             if name == ".." {
-                directory = place
+                directory = next
                 continue
             }
-            if let target = ProcessFiles.link(place) {
+            if let target = ProcessFiles.link(next) {
                 steps.append(Step(directory: directory, name: name))
                 if target.hasPrefix("/") { directory = "/" }
                 rest += target.split(separator: "/").map(String.init).reversed()
-            } else if rest.isEmpty || FileStatus(path: place) == nil {
+            } else if rest.isEmpty || FileStatus(path: next) == nil {
                 steps.append(Step(directory: directory, name: name))
                 return steps
             } else {
-                directory = place
+                directory = next
             }
         }
         return steps

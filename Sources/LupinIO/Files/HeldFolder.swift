@@ -22,5 +22,5 @@ package final class HeldFolder: Sendable {
     package var path: String { "/proc/self/fd/\(descriptor.raw)" }
 
     /// Where it lies now: it may have been moved.
-    package var place: String? { ProcessFiles.link(path) }
+    package var target: String? { ProcessFiles.link(path) }
 }

@@ -39,9 +39,9 @@ package final class ProcessLookup: Sendable {
     }
 
     /// How long a caller waits, and how long one look-up may take.
-    package static let patience = Duration.seconds(2)
+    package static let timeout = Duration.seconds(2)
     /// The same for users: on a busy machine a client waits rather than being refused.
-    package static let userPatience = Duration.seconds(10)
+    package static let userTimeout = Duration.seconds(10)
     /// Programs' look-ups that may wait; with more, the answer is nil at once.
     package static let queueLength = 64
     /// Users' look-ups that may wait.
@@ -153,7 +153,7 @@ package final class ProcessLookup: Sendable {
         slot: ParkingSlot
     ) async -> Set<Int32>? {
         guard tables != nil else { return processes }
-        return await wait(Self.userPatience, slot, on: userThread) { [sockets] in
+        return await wait(Self.userTimeout, slot, on: userThread) { [sockets] in
             Self.holders(peer, local, processes, sockets)
         } ?? nil
     }
@@ -163,7 +163,7 @@ package final class ProcessLookup: Sendable {
         slot: ParkingSlot,
         _ body: @escaping @Sendable () -> Answer
     ) async -> Answer? {
-        await wait(Self.userPatience, slot, on: userThread, for: body)
+        await wait(Self.userTimeout, slot, on: userThread, for: body)
     }
 
     /// Whether a process still holds the socket at the other end.
@@ -194,8 +194,8 @@ package final class ProcessLookup: Sendable {
     ) async -> Finding {
         let now = SystemCall.monotonicMicroseconds()
         let isForUser = wish == .user
-        let patience = isForUser ? Self.userPatience : Self.patience
-        let finding = await wait(patience, slot, on: isForUser ? userThread : thread) {
+        let timeout = isForUser ? Self.userTimeout : Self.timeout
+        let finding = await wait(timeout, slot, on: isForUser ? userThread : thread) {
             [ask, tables] in
             isForUser
                 ? tables?.user(of: peer, to: local, askedAt: now) ?? ask(peer, local, wish)
@@ -205,23 +205,23 @@ package final class ProcessLookup: Sendable {
     }
 
     /// The result of `look` on a thread; nil when its queue is full, or it takes longer than
-    /// `patience`.
+    /// `timeout`.
     private func wait<Answer: Sendable>(
-        _ patience: Duration,
+        _ timeout: Duration,
         _ slot: ParkingSlot,
         on thread: HelperThread,
         for look: @escaping @Sendable () -> Answer
     ) async -> Answer? {
-        let question = Question<Answer>(slot)
-        let reply = question.reply
+        let promise = Promise<Answer>(slot)
+        let reply = promise.reply
         let clock = slot.loop.clock
-        let expiry = clock.now() &+ patience.microseconds
+        let expiry = clock.now() &+ timeout.microseconds
         let isAccepted = thread.submit {
             // After the expiry the caller has stopped waiting, for example in a long queue.
             if clock.now() < expiry { reply(look()) }
         }
         guard isAccepted else { return nil }
-        return await question.answer(until: slot.loop.deadline(in: patience))
+        return await promise.answer(until: slot.loop.deadline(in: timeout))
     }
 }
 
@@ -309,7 +309,7 @@ extension ProcessLookup {
     }
 
     private static func program(holding socket: SocketTableEntry) -> Owner? {
-        let expiry = SystemCall.monotonicMicroseconds() &+ patience.microseconds
+        let expiry = SystemCall.monotonicMicroseconds() &+ timeout.microseconds
         for process in candidates(user: socket.uid) {
             guard SystemCall.monotonicMicroseconds() < expiry else { return nil }
             guard holds(socket.inode, process) else { continue }

@@ -49,10 +49,10 @@ package final class ServiceManager: Sendable {
         if let status {
             lines.append("STATUS=\(String(status.map { $0.isNewline ? " " : $0 }))")
         }
-        send(Array(lines.joined(separator: "\n").utf8), patience: state == .alive ? 0 : 1000)
+        send(Array(lines.joined(separator: "\n").utf8), timeout: state == .alive ? 0 : 1000)
     }
 
-    private func send(_ bytes: [UInt8], patience milliseconds: Int32) {
+    private func send(_ bytes: [UInt8], timeout milliseconds: Int32) {
         for attempt in 0...1 {
             let result = SystemCall.value {
                 // Safety: the name is NUL-terminated for the call, which reads the bytes.

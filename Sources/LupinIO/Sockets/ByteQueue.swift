@@ -19,7 +19,7 @@ package final class ByteQueue {
     package var count: Int { total }
     package var isEmpty: Bool { total == 0 }
     /// Blocks that are referenced, including those already read and not yet dropped.
-    package var places: Int { others.count + 1 }
+    package var slots: Int { others.count + 1 }
 
     /// The oldest contiguous bytes; empty when the queue is empty.
     package var front: Span<UInt8> {

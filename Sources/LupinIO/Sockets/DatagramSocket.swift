@@ -5,14 +5,14 @@ import Glibc
 /// A bound socket whose questions are answered one by one.
 package final class DatagramSocket: Sendable {
     /// What came, and from whom.
-    package struct Question {
+    package struct Datagram {
         package let bytes: [UInt8]
         fileprivate let sender: sockaddr_storage
         fileprivate let senderLength: socklen_t
     }
 
     /// The most bytes of a question; longer ones are cut.
-    package static let questionBytesMax = 4096
+    package static let datagramBytesMax = 4096
 
     private let descriptor: Descriptor
 
@@ -37,20 +37,20 @@ package final class DatagramSocket: Sendable {
     /// UDP ask again.
     package func serve(
         slot: ParkingSlot,
-        _ answer: (Question) -> [UInt8]?
+        _ answer: (Datagram) -> [UInt8]?
     ) async throws(SystemError) {
         _ = try slot.loop.register(watcher: slot, reading: raw)
         while true {
-            while let question = receive() {
-                if let bytes = answer(question) { reply(bytes, to: question) }
+            while let datagram = receive() {
+                if let bytes = answer(datagram) { reply(bytes, to: datagram) }
             }
             if await slot.park(for: .ready | .cut).meets(.cut) { return }
         }
     }
 
     /// The next question that waits.
-    private func receive() -> Question? {
-        var bytes = [UInt8](repeating: 0, count: Self.questionBytesMax)
+    private func receive() -> Datagram? {
+        var bytes = [UInt8](repeating: 0, count: Self.datagramBytesMax)
         var (sender, length) = (sockaddr_storage(), socklen_t(0))
         let count = SystemCall.value {
             // Safety: the call fills the storage, and at most as many bytes as the array has.
@@ -61,11 +61,11 @@ package final class DatagramSocket: Sendable {
         }
         guard count >= 0 else { return nil }
         bytes.removeLast(bytes.count - count)
-        return Question(bytes: bytes, sender: sender, senderLength: length)
+        return Datagram(bytes: bytes, sender: sender, senderLength: length)
     }
 
-    private func reply(_ bytes: [UInt8], to question: Question) {
-        var sender = question.sender
+    private func reply(_ bytes: [UInt8], to datagram: Datagram) {
+        var sender = datagram.sender
         _ = SystemCall.value {
             // Safety: bytes and storage outlive the call, which reads them.
             unsafe bytes.withUnsafeBytes { bytes in
@@ -75,7 +75,7 @@ package final class DatagramSocket: Sendable {
                     base,
                     bytes.count,
                     &sender,
-                    question.senderLength
+                    datagram.senderLength
                 )
             }
         }

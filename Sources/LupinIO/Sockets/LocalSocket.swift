@@ -302,7 +302,7 @@ package enum LocalSocket {
     package static func ask(
         _ question: String,
         at path: String,
-        patience: Duration
+        timeout: Duration
     ) throws(SystemError) -> [UInt8]? {
         guard let raw = try openIfThere(path) else { return nil }
         let socket = Descriptor(owning: raw)
@@ -311,7 +311,7 @@ package enum LocalSocket {
         // Safety: the kernel reads the bytes of the array; they fit into any socket's buffer.
         let sent = SystemCall.value { unsafe Glibc.write(socket.raw, bytes, bytes.count) }
         guard sent == bytes.count else { return nil }
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + timeout
         var answer: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 64 << 10)
         while answer.count < answerBytesMax {

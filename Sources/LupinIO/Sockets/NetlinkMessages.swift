@@ -47,8 +47,8 @@ package struct NetlinkMessages {
         while !bytes.count.isMultiple(of: 4) { bytes.append(0) }
     }
 
-    private mutating func write(_ value: [UInt8], at place: Int) {
-        bytes.replaceSubrange(place..<(place + value.count), with: value)
+    private mutating func write(_ value: [UInt8], at offset: Int) {
+        bytes.replaceSubrange(offset..<(offset + value.count), with: value)
     }
 
     /// The number in the machine's order.

@@ -13,12 +13,12 @@ package struct PassedSocketProblem: Error, Sendable, Equatable {
 /// A listening socket that this process was started with; it stays open as long as the value.
 package final class PassedSocket: Sendable {
     /// Where a socket listens.
-    package enum Place: Sendable, Equatable {
+    package enum Endpoint: Sendable, Equatable {
         case address(SocketAddress)
         case path(String)
     }
 
-    package let place: Place
+    package let endpoint: Endpoint
     /// The `FileDescriptorName=` of the unit; "unknown" if it says nothing.
     package let name: String
     let raw: Int32
@@ -40,9 +40,9 @@ package final class PassedSocket: Sendable {
             )
         }
         if let address = SocketAddress.local(of: raw) {
-            place = .address(address)
+            endpoint = .address(address)
         } else if let path = Self.path(of: raw) {
-            place = .path(path)
+            endpoint = .path(path)
         } else {
             throw PassedSocketProblem(
                 message: "\(what) listens neither on an IP address nor on a path"
@@ -56,7 +56,7 @@ package final class PassedSocket: Sendable {
 
     /// `127.0.0.1:8080`, `/run/lupin.sock`.
     package var text: String {
-        switch place {
+        switch endpoint {
         case .address(let address): address.description
         case .path(let path): path
         }

@@ -82,9 +82,9 @@ package final class SocketDiagnosis: Sendable {
     /// The socket that serves new connections to `address`, be it bound to that or to every
     /// address of this machine.
     package func listener(at address: SocketAddress) -> Answer {
-        let place = address.unmapped
-        let nobody: IPAddress = place.family == AF_INET ? .v4(0) : .v6(high: 0, low: 0)
-        return ask(place, SocketAddress(address: nobody, port: 0)) { found in
+        let target = address.unmapped
+        let nobody: IPAddress = target.family == AF_INET ? .v4(0) : .v6(high: 0, low: 0)
+        return ask(target, SocketAddress(address: nobody, port: 0)) { found in
             SocketAddress(found.remote)?.port == 0
         }
     }

@@ -43,7 +43,7 @@ package enum BodyEditProblem: Error, Sendable, Equatable {
     case tooCostly
     case notJSON
     /// A pointer leads through a value that is neither an object nor a list.
-    case noPlace(pointer: String)
+    case notContainer(pointer: String)
     /// A part of a representation (206), or a body without an end.
     case partial
     case stream(type: String)
@@ -61,7 +61,7 @@ package enum BodyEditProblem: Error, Sendable, Equatable {
         case .resultTooLong: "the result would be longer than 4 MiB"
         case .tooCostly: "the expression takes too long on this body"
         case .notJSON: "the body is not JSON"
-        case .noPlace(let pointer): "\(pointer) leads through a value that is no object"
+        case .notContainer(let pointer): "\(pointer) leads through a value that is no object"
         case .partial: "the body is a part only"
         case .stream(let type): "a body of \(type) has no end to wait for"
         case .incremental: "Incremental asks for the body piece by piece"

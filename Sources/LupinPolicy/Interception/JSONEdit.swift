@@ -38,15 +38,15 @@ package struct JSONEdit: Sendable, Equatable {
     func edited(_ body: [UInt8]) throws(BodyEditProblem) -> [UInt8] {
         var body = body
         for setting in set {
-            let place = try JSONPlace.find(setting.pointer, in: body)
-            try place.set(setting.value, at: setting.pointer, in: &body)
+            let target = try JSONTarget.find(setting.pointer, in: body)
+            try target.set(setting.value, at: setting.pointer, in: &body)
         }
         for pointer in remove {
             // Of members with the same name the last counts, and the one before it would then.
             var passes = 0
             while true {
-                let place = try JSONPlace.find(pointer, in: body)
-                guard place.isWhole(pointer), place.remove(from: &body), place.isMember
+                let target = try JSONTarget.find(pointer, in: body)
+                guard target.isWhole(pointer), target.remove(from: &body), target.isMember
                 else { break }
                 passes += 1
                 guard passes < Self.duplicatesMax else { throw .tooCostly }
@@ -57,7 +57,7 @@ package struct JSONEdit: Sendable, Equatable {
 }
 
 /// How far a pointer leads into a text, and what is there.
-private struct JSONPlace {
+private struct JSONTarget {
     private enum Kind: Equatable {
         /// Members and elements, and where the last one ends.
         case object(count: Int, end: Int)
@@ -81,8 +81,8 @@ private struct JSONPlace {
     static func find(_ pointer: JSONPointer, in body: [UInt8]) throws(BodyEditProblem) -> Self {
         guard (try? UTF8Span(validating: body.span)) != nil else { throw .notJSON }
         var walk = JSONWalk(pointer.tokens, body.span)
-        guard let place = walk.place(in: body.span) else { throw .notJSON }
-        return place
+        guard let target = walk.target(in: body.span) else { throw .notJSON }
+        return target
     }
 
     func isWhole(_ pointer: JSONPointer) -> Bool { depth == pointer.tokens.count }
@@ -110,10 +110,10 @@ private struct JSONPlace {
             body.insert(contentsOf: comma(count) + Self.name(tokens[depth]) + text, at: end)
         case .list(let count, let end):
             guard tokens[depth].index == count || tokens[depth].name == [0x2D] else {
-                throw .noPlace(pointer: pointer.source)
+                throw .notContainer(pointer: pointer.source)
             }
             body.insert(contentsOf: comma(count) + text, at: end)
-        case .scalar: throw .noPlace(pointer: pointer.source)
+        case .scalar: throw .notContainer(pointer: pointer.source)
         }
     }
 
@@ -140,14 +140,14 @@ private struct JSONPlace {
     private struct JSONWalk {
         private let tokens: [JSONPointer.Token]
         private var reader: JSONReader
-        private var best: JSONPlace?
+        private var best: JSONTarget?
 
         init(_ tokens: [JSONPointer.Token], _ bytes: Span<UInt8>) {
             self.tokens = tokens
             reader = JSONReader(bytes)
         }
 
-        mutating func place(in bytes: Span<UInt8>) -> JSONPlace? {
+        mutating func target(in bytes: Span<UInt8>) -> JSONTarget? {
             guard value(bytes, depth: 0, isOnWay: true) != nil, reader.isAtEnd(bytes) else {
                 return nil
             }
@@ -164,10 +164,10 @@ private struct JSONPlace {
             let start = reader.position
             guard let token = reader.value(bytes, depth: depth) else { return nil }
             if isOnWay {
-                best = JSONPlace(depth: depth, value: start..<start, kind: .scalar)
+                best = JSONTarget(depth: depth, value: start..<start, kind: .scalar)
             }
             // A later member of the same name begins anew, so what is deeper is remembered apart.
-            var deeper: JSONPlace?
+            var deeper: JSONTarget?
             let kind: Kind
             switch token {
             case .object, .list:
@@ -179,7 +179,7 @@ private struct JSONPlace {
             }
             let range = start..<reader.position
             if isOnWay {
-                best = deeper ?? JSONPlace(depth: depth, value: range, kind: kind)
+                best = deeper ?? JSONTarget(depth: depth, value: range, kind: kind)
             }
             return range
         }
@@ -191,7 +191,7 @@ private struct JSONPlace {
             _ depth: Int,
             _ isOnWay: Bool,
             isObject: Bool,
-            _ deeper: inout JSONPlace?
+            _ deeper: inout JSONTarget?
         ) -> (count: Int, end: Int)? {
             var count = 0
             var formerEnd: Int?

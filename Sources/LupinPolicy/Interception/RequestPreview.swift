@@ -133,8 +133,10 @@ package struct RequestPreview: Sendable {
             notes.append("a body is edited (\(edit.summary)) where it is no longer than 1 MiB")
         }
         for name in plan.standIns where standIns.contains(name) {
-            let places = plan.standInPlaces[name] ?? []
-            let words = StandInPlaces.words.filter { places.contains($0.place) }.map(\.word)
+            let locations = plan.standInLocations[name] ?? []
+            let words = StandInLocations.words.filter { locations.contains($0.location) }.map(
+                \.word
+            )
             notes.append(
                 "the stand-in of lupin exec for token \(name) becomes the credential, in: "
                     + words.joined(separator: ", ")

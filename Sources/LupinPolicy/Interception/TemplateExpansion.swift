@@ -19,7 +19,7 @@ struct TemplateValues {
     let tokens: [String: String]
 
     /// The place of a value, which decides what is percent-encoded.
-    enum Place {
+    enum Context {
         /// A field value: bytes unchanged.
         case field
         /// A name or value of a query: all but unreserved characters.
@@ -30,36 +30,36 @@ struct TemplateValues {
 
     func expand(
         _ template: Template,
-        for place: Place
+        for context: Context
     ) throws(StepInterruption) -> [UInt8] {
         var output: [UInt8] = []
-        try append(template, for: place, to: &output)
+        try append(template, for: context, to: &output)
         return output
     }
 
     func append(
         _ template: Template,
-        for place: Place,
+        for context: Context,
         to output: inout [UInt8]
     ) throws(StepInterruption) {
         for part in template.parts {
             switch part {
             case .text(let text):
-                try append(text.utf8Span.span, isFromFile: true, place, to: &output)
+                try append(text.utf8Span.span, isFromFile: true, context, to: &output)
             case .secret(let text):
-                try append(text.utf8.span, isFromFile: false, place, to: &output)
+                try append(text.utf8.span, isFromFile: false, context, to: &output)
             case .token(let name):
                 guard let token = tokens[name] else { throw .missingField("token \(name)") }
-                try append(token.utf8.span, isFromFile: false, place, to: &output)
+                try append(token.utf8.span, isFromFile: false, context, to: &output)
             case .id:
                 let text = id.text
-                try append(text.utf8Span.span, isFromFile: true, place, to: &output)
+                try append(text.utf8Span.span, isFromFile: true, context, to: &output)
             case .header(let name):
                 guard let value = field(name) else { throw .missingField(name) }
-                try append(value.span, isFromFile: false, place, to: &output)
+                try append(value.span, isFromFile: false, context, to: &output)
             case .query(let name):
                 guard let value = parameter(name) else { throw .missingField("query \(name)") }
-                try append(value.span, isFromFile: false, place, to: &output)
+                try append(value.span, isFromFile: false, context, to: &output)
             }
         }
     }
@@ -82,11 +82,11 @@ struct TemplateValues {
     private func append(
         _ bytes: Span<UInt8>,
         isFromFile: Bool,
-        _ place: Place,
+        _ context: Context,
         to output: inout [UInt8]
     ) throws(StepInterruption) {
         guard !bytes.hasLineEndOrNUL else { throw .forbiddenByte }
-        switch place {
+        switch context {
         case .field: output.append(copying: bytes)
         case .path where isFromFile: PercentEncoding.appendPath(bytes, to: &output)
         case .path, .query: PercentEncoding.appendComponent(bytes, to: &output)

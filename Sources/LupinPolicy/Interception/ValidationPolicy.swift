@@ -166,12 +166,12 @@ extension ValidationPolicy {
                 ranges.contains { range in media.map(range.contains) ?? (range.type == "*") }
             }
         if isExpected { return nil }
-        let place = contentType == .accept ? "in the request's Accept" : "an expected type"
+        let subject = contentType == .accept ? "in the request's Accept" : "an expected type"
         guard let media else {
             return head.fields.first(.contentType) == nil
                 ? "there is no Content-Type" : "Content-Type is no media type"
         }
-        return "\(String(media.text.prefix(100))) is not \(place)"
+        return "\(String(media.text.prefix(100))) is not \(subject)"
     }
 }
 
@@ -239,21 +239,21 @@ extension ValidationPolicy.JSONDemand {
 
     /// Describes a mismatch without revealing more of the body than the kind of the value.
     fileprivate func sentence(about found: JSONFinding) -> String {
-        let place = pointer.source.isEmpty ? "the body" : pointer.source
+        let subject = pointer.source.isEmpty ? "the body" : pointer.source
         let isSameKind = values.contains { value in
             switch (found, value) {
             case (.string, .string), (.number, .number): true
             default: false
             }
         }
-        if found == .missing { return "\(place) is missing" }
+        if found == .missing { return "\(subject) is missing" }
         guard values.count == 1 else {
-            return "\(place) is \(found.kindText), and none of the expected values: "
+            return "\(subject) is \(found.kindText), and none of the expected values: "
                 + Self.list(values)
         }
         let expected = values[0].sentence
-        if isSameKind { return "\(place) is \(found.kindText) other than \(expected)" }
-        return "\(place) is \(found.kindText), and \(expected) is expected"
+        if isSameKind { return "\(subject) is \(found.kindText) other than \(expected)" }
+        return "\(subject) is \(found.kindText), and \(expected) is expected"
     }
 
     /// Several values in words, such as `true or a text of the rule`.

@@ -51,7 +51,7 @@ package enum RetryAfterField {
     /// Some servers send a fraction, which RFC 9110 has no room for: the wait ends with the second
     /// in which it would have.
     private static func seconds(_ value: Span<UInt8>) -> Int64? {
-        let point = value.place(of: 0x2E)
+        let point = value.offset(of: 0x2E)
         // Bounded: by a trillion.
         let whole = NumberReader.saturated(value.extracting(first: point), at: 1_000_000_000_000)
             .map { Int64($0) }

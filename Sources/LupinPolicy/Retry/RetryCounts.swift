@@ -61,15 +61,15 @@ private struct Ring: Sendable {
         if slot > latest {
             // Slots in between were empty; after more than a round, each needs clearing only once.
             for step in 0..<min(slot - latest, UInt64(Ring.size)) {
-                let place = Int((slot - step) % UInt64(Ring.size))
-                requests[place] = 0
-                retries[place] = 0
+                let index = Int((slot - step) % UInt64(Ring.size))
+                requests[index] = 0
+                retries[index] = 0
             }
             latest = slot
         }
-        let place = Int(latest % UInt64(Ring.size))
-        requests[place] = requests[place].addingSaturated(more)
-        retries[place] = retries[place].addingSaturated(again)
+        let index = Int(latest % UInt64(Ring.size))
+        requests[index] = requests[index].addingSaturated(more)
+        retries[index] = retries[index].addingSaturated(again)
     }
 
     /// The sums from the slot in which the window begins to the current one.
@@ -82,9 +82,9 @@ private struct Ring: Sendable {
         var sums = (requests: 0, retries: 0)
         guard start <= end else { return sums }
         for slot in start...end {
-            let place = Int(slot % UInt64(Ring.size))
-            sums.requests += Int(requests[place])
-            sums.retries += Int(retries[place])
+            let index = Int(slot % UInt64(Ring.size))
+            sums.requests += Int(requests[index])
+            sums.retries += Int(retries[index])
         }
         return sums
     }

@@ -24,13 +24,13 @@ package final class HostList: Sendable {
     /// For each entry: scope, length and bytes of the name.
     private let names: [UInt8]
     /// Open addressing: the offset of an entry plus one; 0 is free.
-    private let places: [UInt32]
+    private let slots: [UInt32]
 
     /// Creates a list of all that was added to `builder`.
     package init(_ builder: consuming Builder) {
         names = builder.names
         others = builder.others
-        places = builder.places
+        slots = builder.slots
         count = builder.count
     }
 
@@ -91,7 +91,7 @@ package final class HostList: Sendable {
     }
 
     private func scope(of name: Span<UInt8>, _ hash: UInt64) -> Scope {
-        guard let start = Self.find(name, hash, in: names, places).entry else { return [] }
+        guard let start = Self.find(name, hash, in: names, slots).entry else { return [] }
         return Scope(rawValue: names[start])
     }
 
@@ -101,19 +101,19 @@ package final class HostList: Sendable {
         _ name: Span<UInt8>,
         _ hash: UInt64,
         in names: [UInt8],
-        _ places: [UInt32]
-    ) -> (entry: Int?, place: Int) {
-        guard !places.isEmpty else { return (nil, 0) }
-        var place = Int(truncatingIfNeeded: (hash ^ hash &>> 29) & UInt64(places.count - 1))
+        _ slots: [UInt32]
+    ) -> (entry: Int?, slot: Int) {
+        guard !slots.isEmpty else { return (nil, 0) }
+        var slot = Int(truncatingIfNeeded: (hash ^ hash &>> 29) & UInt64(slots.count - 1))
         // The table is never full.
-        while places[place] > 0 {
-            let start = Int(places[place] - 1)
+        while slots[slot] > 0 {
+            let start = Int(slots[slot] - 1)
             if Int(names[start + 1]) == name.count, isName(at: start + 2, in: names, name) {
-                return (start, place)
+                return (start, slot)
             }
-            place = place + 1 == places.count ? 0 : place + 1
+            slot = slot + 1 == slots.count ? 0 : slot + 1
         }
-        return (nil, place)
+        return (nil, slot)
     }
 
     private static func isName(at start: Int, in names: [UInt8], _ name: Span<UInt8>) -> Bool {
@@ -127,7 +127,7 @@ extension HostList {
     package struct Builder {
         fileprivate private(set) var names: [UInt8] = []
         fileprivate private(set) var others: [HostPattern] = []
-        fileprivate private(set) var places: [UInt32] = []
+        fileprivate private(set) var slots: [UInt32] = []
         package private(set) var count = 0
         private var entries = 0
 
@@ -145,15 +145,15 @@ extension HostList {
         }
 
         private mutating func insert(_ name: Span<UInt8>, _ scope: Scope) {
-            if (entries + 1) * 4 > places.count * 3 { grow() }
-            let (entry, place) = find(name, SuffixHash(of: name).value, in: names, places)
+            if (entries + 1) * 4 > slots.count * 3 { grow() }
+            let (entry, slot) = find(name, SuffixHash(of: name).value, in: names, slots)
             if let entry {
                 // The same name with another scope is another pattern.
                 if names[entry] & scope.rawValue == 0 { count += 1 }
                 names[entry] |= scope.rawValue
                 return
             }
-            places[place] = UInt32(names.count) + 1
+            slots[slot] = UInt32(names.count) + 1
             names.append(scope.rawValue)
             // A host has at most 253 bytes.
             names.append(UInt8(truncatingIfNeeded: name.count))
@@ -163,16 +163,16 @@ extension HostList {
         }
 
         private mutating func grow() {
-            var places = [UInt32](repeating: 0, count: max(16, places.count * 2))
+            var slots = [UInt32](repeating: 0, count: max(16, slots.count * 2))
             var start = 0
             while start < names.count {
                 let end = start + 2 + Int(names[start + 1])
                 let name = names.span.extracting((start + 2)..<end)
-                let (_, place) = find(name, SuffixHash(of: name).value, in: names, places)
-                places[place] = UInt32(start) + 1
+                let (_, slot) = find(name, SuffixHash(of: name).value, in: names, slots)
+                slots[slot] = UInt32(start) + 1
                 start = end
             }
-            self.places = places
+            self.slots = slots
         }
     }
 }

@@ -21,7 +21,7 @@ package final class Plan: Sendable {
     /// The tokens whose stand-ins are exchanged: those of `auth` steps and of `stand_ins`.
     package let standIns: [String]
     /// Where they are, by their names.
-    package let standInPlaces: [String: StandInPlaces]
+    package let standInLocations: [String: StandInLocations]
     /// What the keys say that are `true` or `false`; nil is no say.
     package let flags: [RuleKey: Bool]
     /// Whether their secrets are masked in responses.
@@ -135,7 +135,7 @@ package final class Plan: Sendable {
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
-        (standIns, standInPlaces) = Self.standIns(of: acting)
+        (standIns, standInLocations) = Self.standIns(of: acting)
         let scrubbing = set.keepsOne(of: standIns + namedTokens)
         (flags, scrubsForStandIns) = Self.flags(of: rules, acting, scrubbing: scrubbing)
         (scrubs, trace) = (flags[.scrub] ?? false, flags[.trace])
@@ -207,18 +207,18 @@ package final class Plan: Sendable {
 
     private static func standIns(
         of rules: [Rule]
-    ) -> (names: [String], places: [String: StandInPlaces]) {
+    ) -> (names: [String], locations: [String: StandInLocations]) {
         var names: [String] = []
-        var places: [String: StandInPlaces] = [:]
+        var locations: [String: StandInLocations] = [:]
         for rule in rules {
             let auth = StepTraits(rule.steps).auth
             for token in auth + rule.standIns {
                 if !names.contains(token) { names.append(token) }
-                places[token, default: auth.contains(token) ? .fields : []]
-                    .formUnion(rule.standInPlaces)
+                locations[token, default: auth.contains(token) ? .fields : []]
+                    .formUnion(rule.standInLocations)
             }
         }
-        return (names, places)
+        return (names, locations)
     }
 
     /// The client certificate of the last rule that has one or refuses it, and that rule's name.

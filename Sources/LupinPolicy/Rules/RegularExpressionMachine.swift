@@ -24,16 +24,16 @@ struct RegularExpressionMachine {
         var slots: [Int] = []
         /// All instructions that were reached, and the place of each in the list: a sparse set.
         private var reached: [Int32] = []
-        private var places: [Int32]
+        private var positions: [Int32]
 
-        init(size: Int) { places = [Int32](repeating: 0, count: size) }
+        init(size: Int) { positions = [Int32](repeating: 0, count: size) }
 
         /// Adds `pc`; returns false if it was already reached.
         mutating func reach(_ pc: Int) -> Bool {
-            let place = Int(places[pc])
+            let position = Int(positions[pc])
             let number = Int32(truncatingIfNeeded: pc)
-            if place < reached.count, reached[place] == number { return false }
-            places[pc] = Int32(truncatingIfNeeded: reached.count)
+            if position < reached.count, reached[position] == number { return false }
+            positions[pc] = Int32(truncatingIfNeeded: reached.count)
             reached.append(number)
             return true
         }

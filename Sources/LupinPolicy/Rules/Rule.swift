@@ -40,7 +40,7 @@ package struct Rule: Sendable {
     /// The tokens whose stand-ins are exchanged, besides those of `auth` steps.
     package var standIns: [String] = []
     /// Where the stand-ins of both are exchanged; those of `auth` steps in fields in any case.
-    package var standInPlaces = StandInPlaces.fields
+    package var standInLocations = StandInLocations.fields
     /// What the keys say that are `true` or `false`; without a value they have no effect.
     package var flags: [RuleKey: Bool] = [:]
     /// The pages of other sites that may use what is attached; nil has no effect.

@@ -40,7 +40,7 @@ package struct AdminHTTPSettings: Sendable, Equatable {
 
 extension AdminSettings {
     /// Where the socket goes.
-    package struct Place: Sendable, Equatable {
+    package struct Endpoint: Sendable, Equatable {
         package var path: String
         /// The directory is lupin's own, and is made when it is missing.
         package var isDirectoryOurs: Bool
@@ -55,20 +55,20 @@ extension AdminSettings {
     ///
     /// `environment` has `XDG_RUNTIME_DIR` and `XDG_STATE_HOME`, which count where they are whole
     /// paths; `home` is the user's, nil where there is none.
-    package func place(environment: [String: String], home: String?) -> Place? {
+    package func endpoint(environment: [String: String], home: String?) -> Endpoint? {
         switch socket {
         case .off: return nil
-        case .path(let path): return Place(path: path, isDirectoryOurs: false)
+        case .path(let path): return Endpoint(path: path, isDirectoryOurs: false)
         case .automatic: break
         }
         if let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") {
-            return Place(path: "\(folder)/lupin.sock", isDirectoryOurs: false)
+            return Endpoint(path: "\(folder)/lupin.sock", isDirectoryOurs: false)
         }
         if let folder = environment["XDG_STATE_HOME"], folder.hasPrefix("/") {
-            return Place(path: "\(folder)/lupin/lupin.sock", isDirectoryOurs: true)
+            return Endpoint(path: "\(folder)/lupin/lupin.sock", isDirectoryOurs: true)
         }
         return home.map { home in
-            Place(path: "\(home)/.local/state/lupin/lupin.sock", isDirectoryOurs: true)
+            Endpoint(path: "\(home)/.local/state/lupin/lupin.sock", isDirectoryOurs: true)
         }
     }
 }

@@ -77,7 +77,7 @@ package struct PasswordFile: Sendable, Equatable {
 
     /// A hash to work on for a name that the file does not have, so that it costs as much time as a
     /// wrong password: for one `number` always the same, as a name's own hash would be.
-    package func standIn(for number: UInt64) -> String {
+    package func dummyHash(for number: UInt64) -> String {
         entries[Int(number % UInt64(max(1, entries.count)))].hash
     }
 

@@ -10,14 +10,14 @@ package protocol TabledPolicy: Sendable {
 
 /// One row of the table of a policy.
 package struct PolicyKey<Policy: TabledPolicy>: Sendable {
-    package enum Place: Sendable {
+    package enum Destination: Sendable {
         /// What is decoded by its kind alone.
-        case plain(ValuePlace<Policy>)
+        case plain(ValueKeyPath<Policy>)
         case special(Policy.SpecialKey)
     }
 
     package var setting: Setting
-    package var place: Place
+    package var destination: Destination
 
     /// What has a decoder of its own; the default is written once more, as the file has it.
     static func special(
@@ -32,14 +32,14 @@ package struct PolicyKey<Policy: TabledPolicy>: Sendable {
             defaultText: defaultText,
             sentence: sentence
         )
-        return PolicyKey(setting: setting, place: .special(special))
+        return PolicyKey(setting: setting, destination: .special(special))
     }
 }
 
 extension PolicyKey: SettingRow {
     package static var defaults: Policy { .standard }
 
-    package static func plain(_ setting: Setting, _ place: ValuePlace<Policy>) -> PolicyKey {
-        PolicyKey(setting: setting, place: .plain(place))
+    package static func plain(_ setting: Setting, _ keyPath: ValueKeyPath<Policy>) -> PolicyKey {
+        PolicyKey(setting: setting, destination: .plain(keyPath))
     }
 }

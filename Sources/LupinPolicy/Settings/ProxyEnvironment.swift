@@ -70,13 +70,13 @@ package struct NoProxyEntry: Sendable, Equatable {
 
     /// The entry in one of its forms, such as `127.0.0.0/8` or `corp.example:8080`.
     package var text: String {
-        let place =
+        let endpoint =
             switch target {
             case .everything: "*"
             case .name(let name): name
             case .network(let network): network.text
             }
-        return port.map { "\(place):\($0)" } ?? place
+        return port.map { "\(endpoint):\($0)" } ?? endpoint
     }
 
     /// Whether a request to `host` and `port` goes without the parent proxy.

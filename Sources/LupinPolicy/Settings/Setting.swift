@@ -49,7 +49,7 @@ package struct Setting: Sendable {
     package var ruleLeaf: RuleLeaf?
     /// Whether two settings differ in it, if it can't change while lupin runs; nil if it can.
     package var demandsRestart: (@Sendable (Settings, Settings) -> Bool)?
-    package var place = Place.nowhere
+    package var destination = Destination.nowhere
 
     /// Whether a rule may have the key too.
     package var isPerRule: Bool { ruleLeaf != nil }

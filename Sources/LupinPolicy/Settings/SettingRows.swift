@@ -10,23 +10,23 @@ package protocol SettingRow {
     /// What the default texts are made of.
     static var defaults: Root { get }
 
-    static func plain(_ setting: Setting, _ place: ValuePlace<Root>) -> Self
+    static func plain(_ setting: Setting, _ keyPath: ValueKeyPath<Root>) -> Self
 }
 
 // MARK: Plain values
 
 extension SettingRow {
-    typealias Path<Value> = ValuePlace<Root>.Path<Value>
+    typealias Path<Value> = ValueKeyPath<Root>.Path<Value>
 
     private static func plain(
         _ name: String,
-        _ place: ValuePlace<Root>,
+        _ keyPath: ValueKeyPath<Root>,
         _ kind: Setting.Kind,
         _ sentence: String
     ) -> Self {
-        let text = place.text(in: defaults, kind)
+        let text = keyPath.text(in: defaults, kind)
         let setting = Setting(name: name, kind: kind, defaultText: text, sentence: sentence)
-        return plain(setting, place)
+        return plain(setting, keyPath)
     }
 
     /// A duration of so many milliseconds.
@@ -142,9 +142,9 @@ extension SettingRow {
 extension Setting: SettingRow {
     package static let defaults = Settings()
 
-    package static func plain(_ setting: Setting, _ place: ValuePlace<Settings>) -> Setting {
+    package static func plain(_ setting: Setting, _ keyPath: ValueKeyPath<Settings>) -> Setting {
         var setting = setting
-        setting.place = .plain(place)
+        setting.destination = .plain(keyPath)
         return setting
     }
 
@@ -157,7 +157,7 @@ extension Setting: SettingRow {
     ) -> Setting {
         let name = special.rawValue
         var setting = Setting(name: name, kind: kind, defaultText: defaultText, sentence: sentence)
-        setting.place = .special(special)
+        setting.destination = .special(special)
         return setting
     }
 
@@ -169,7 +169,7 @@ extension Setting: SettingRow {
     ) -> Setting {
         let name = "listen.\(key.rawValue)"
         var setting = Setting(name: name, kind: kind, defaultText: defaultText, sentence: sentence)
-        setting.place = .listener(key)
+        setting.destination = .listener(key)
         return setting
     }
 

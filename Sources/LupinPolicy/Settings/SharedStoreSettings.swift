@@ -31,13 +31,13 @@ package struct SharedStoreSettings: Sendable, Equatable {
 /// A Redis or Valkey server, or the first node of a cluster.
 package struct SharedServer: Sendable, Hashable {
     /// How it is reached.
-    package enum Place: Sendable, Hashable {
+    package enum Endpoint: Sendable, Hashable {
         case network(Host, UInt16)
         /// A socket with this path.
         case path(String)
     }
 
-    package var place: Place
+    package var endpoint: Endpoint
     /// With TLS.
     package var isSecure = false
     /// nil for the server's default user.
@@ -49,7 +49,7 @@ package struct SharedServer: Sendable, Hashable {
 
     /// Text for people, without user and password.
     package var text: String {
-        switch place {
+        switch endpoint {
         case .network(let host, let port): "\(host.uriText):\(port)"
         case .path(let path): path
         }
@@ -81,14 +81,14 @@ package struct SharedServer: Sendable, Hashable {
         case "redis", "rediss":
             isSecure = scheme == "rediss"
             let (authority, path) = Self.cut(rest, at: "/")
-            place = try Self.network(authority)
+            endpoint = try Self.network(authority)
             if let path, !path.isEmpty { database = try Self.database(path) }
         case "unix":
             let (path, query) = Self.cut(rest, at: "?")
             guard path.hasPrefix("/"), path.utf8.count < 108 else {
                 throw Problem(message: "a socket's path begins with / and has 107 bytes at most")
             }
-            place = .path(String(path))
+            endpoint = .path(String(path))
             if let query {
                 guard query.hasPrefix("db=") else {
                     throw Problem(message: "behind the path of a socket only ?db=NUMBER may stand")
@@ -105,7 +105,7 @@ package struct SharedServer: Sendable, Hashable {
         return (text[..<at], text[text.index(after: at)...])
     }
 
-    private static func network(_ authority: Substring) throws(Problem) -> Place {
+    private static func network(_ authority: Substring) throws(Problem) -> Endpoint {
         var name = authority
         var port: UInt16 = 6379
         if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") {

@@ -54,7 +54,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var logs = Logs.automatic
     package var compression = Compression.automatic
     /// `telemetry.prometheus.listen`; nil is `off`.
-    package var prometheus: ListenPlace?
+    package var prometheus: ListenEndpoint?
     /// The trace that requests without one join: that of the command which `lupin exec` runs.
     package var inherited: TraceContext?
 
@@ -73,7 +73,7 @@ package struct TelemetryField: Sendable, Hashable {
 }
 
 /// An address and a port to listen on.
-package struct ListenPlace: Sendable, Hashable {
+package struct ListenEndpoint: Sendable, Hashable {
     package var address: IPAddress
     package var port: UInt16
 

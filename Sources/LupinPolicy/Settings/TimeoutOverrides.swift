@@ -34,10 +34,10 @@ package struct TimeoutOverrides: Sendable {
 
     /// Takes the value of the row with this place, if `read` puts one into the timeouts.
     package mutating func take(
-        _ place: ValuePlace<Timeouts>,
+        _ keyPath: ValueKeyPath<Timeouts>,
         _ read: (inout Timeouts) -> Bool
     ) {
-        guard let path = place.path, let row = Self.row(at: path), read(&values) else { return }
+        guard let path = keyPath.path, let row = Self.row(at: path), read(&values) else { return }
         written |= 1 &<< UInt32(row)
     }
 
@@ -50,14 +50,14 @@ package struct TimeoutOverrides: Sendable {
     fileprivate func apply(to timeouts: inout Timeouts) {
         // By index: a loop over the elements would copy each.
         for row in TimeoutTable.rows.indices where has(row) {
-            TimeoutTable.rows[row].place.copy(from: values, to: &timeouts)
+            TimeoutTable.rows[row].keyPath.copy(from: values, to: &timeouts)
         }
     }
 
     private func has(_ row: Int) -> Bool { written &>> UInt32(row) & 1 == 1 }
 
     private static func row(at path: PartialKeyPath<Timeouts>) -> Int? {
-        TimeoutTable.rows.firstIndex { $0.place.path == path }
+        TimeoutTable.rows.firstIndex { $0.keyPath.path == path }
     }
 }
 

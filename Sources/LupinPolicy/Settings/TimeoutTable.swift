@@ -8,17 +8,17 @@ package struct TimeoutRow: SettingRow, Sendable {
     package static let defaults = Timeouts()
 
     package var setting: Setting
-    package var place: ValuePlace<Timeouts>
+    package var keyPath: ValueKeyPath<Timeouts>
 
-    package static func plain(_ setting: Setting, _ place: ValuePlace<Timeouts>) -> TimeoutRow {
+    package static func plain(_ setting: Setting, _ keyPath: ValueKeyPath<Timeouts>) -> TimeoutRow {
         var setting = setting
-        setting.place = .timeouts(place)
-        return TimeoutRow(setting: setting, place: place)
+        setting.destination = .timeouts(keyPath)
+        return TimeoutRow(setting: setting, keyPath: keyPath)
     }
 
     /// The same for rules too.
     fileprivate var perRule: TimeoutRow {
-        TimeoutRow(setting: setting.perRule(.timeout(place)), place: place)
+        TimeoutRow(setting: setting.perRule(.timeout(keyPath)), keyPath: keyPath)
     }
 }
 

@@ -181,12 +181,12 @@ package struct OAuth2Exchange: Sendable {
     /// The place is told without its query, which may hold a secret.
     package func redirection(status: UInt16, location: String?) -> TokenFailure? {
         guard (300..<400).contains(status), let location else { return nil }
-        let place = location.prefix { $0 != "?" && $0 != "#" }.prefix(200)
+        let target = location.prefix { $0 != "?" && $0 != "#" }.prefix(200)
         let isShown =
-            !place.isEmpty
-            && place.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x40 && $0 != 0x22 }
+            !target.isEmpty
+            && target.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x40 && $0 != 0x22 }
         guard isShown else { return nil }
-        let kind = TokenFailure.Kind.redirected(host: host, status: status, place: String(place))
+        let kind = TokenFailure.Kind.redirected(host: host, status: status, target: String(target))
         return TokenFailure(kind, grant: source.grant)
     }
 

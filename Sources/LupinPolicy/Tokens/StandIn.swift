@@ -128,17 +128,17 @@ extension Character {
 }
 
 /// `in` of `stand_ins`: where in a request stand-ins become the credential.
-package struct StandInPlaces: OptionSet, Sendable, Hashable {
+package struct StandInLocations: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Values of fields that carry credentials; what tools do with tokens.
-    package static let fields = StandInPlaces(rawValue: 1 << 0)
-    package static let query = StandInPlaces(rawValue: 1 << 1)
-    package static let path = StandInPlaces(rawValue: 1 << 2)
+    package static let fields = StandInLocations(rawValue: 1 << 0)
+    package static let query = StandInLocations(rawValue: 1 << 1)
+    package static let path = StandInLocations(rawValue: 1 << 2)
 
     /// The words of the file.
-    package static let words: [(word: String, place: StandInPlaces)] = [
+    package static let words: [(word: String, location: StandInLocations)] = [
         ("fields", .fields), ("query", .query), ("path", .path),
     ]
 }

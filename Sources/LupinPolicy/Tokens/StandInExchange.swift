@@ -4,29 +4,33 @@ package import LupinCore
 
 extension StandIn {
     /// A place in a text; `isEncoded` where a byte is written as `%XX` (RFC 3986 §2.1).
-    struct Place: Equatable {
+    struct Occurrence: Equatable {
         let range: Range<Int>
         let isEncoded: Bool
     }
 
     /// Its places in `text`, in order; with `asPart`, those where it is a whole part of the text.
-    func places(in text: Span<UInt8>, asPart: Bool = false) -> [Place] {
+    func occurrences(in text: Span<UInt8>, asPart: Bool = false) -> [Occurrence] {
         let wanted = Array(self.text.utf8)
         if wanted.isEmpty || text.count < wanted.count { return [] }
-        var places: [Place] = []
+        var occurrences: [Occurrence] = []
         var i = 0
         while i < text.count {
-            if let place = Self.place(of: wanted, in: text, at: i) {
-                if !asPart || Self.isPart(place.range, of: text) { places.append(place) }
-                i = place.range.upperBound
+            if let occurrence = Self.occurrence(of: wanted, in: text, at: i) {
+                if !asPart || Self.isPart(occurrence.range, of: text) {
+                    occurrences.append(occurrence)
+                }
+                i = occurrence.range.upperBound
             } else {
                 i += 1
             }
         }
-        return places
+        return occurrences
     }
 
-    private static func place(of wanted: [UInt8], in text: Span<UInt8>, at start: Int) -> Place? {
+    private static func occurrence(of wanted: [UInt8], in text: Span<UInt8>, at start: Int)
+        -> Occurrence?
+    {
         var i = start
         var isEncoded = false
         for byte in wanted {
@@ -40,7 +44,7 @@ extension StandIn {
                 return nil
             }
         }
-        return Place(range: start..<i, isEncoded: isEncoded)
+        return Occurrence(range: start..<i, isEncoded: isEncoded)
     }
 
     /// Whether nothing but a delimiter stands next to a range: `Bearer X`, `key="X"`, `a=1; t=X`.
@@ -61,12 +65,12 @@ extension StandIn {
     /// In `Basic …` it is looked for in what the base64 says (RFC 7617 §2): as user or password.
     func exchanged(inValue value: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved }
-        if let exchanged = exchanged(places(in: value, asPart: true), value, secret, encoded) {
+        if let exchanged = exchanged(occurrences(in: value, asPart: true), value, secret, encoded) {
             return exchanged
         }
         guard let (start, pair) = Self.basicPair(in: value) else { return nil }
-        let places = places(in: pair.span, asPart: true)
-        guard let exchanged = exchanged(places, pair.span, secret, encoded) else { return nil }
+        let occurrences = occurrences(in: pair.span, asPart: true)
+        guard let exchanged = exchanged(occurrences, pair.span, secret, encoded) else { return nil }
         var result = [UInt8](copying: value.extracting(0..<start))
         result += Base64Text.encode(exchanged).utf8
         return result
@@ -75,29 +79,29 @@ extension StandIn {
     /// The query with `secret` in its place, percent-encoded; nil where it does not stand there.
     func exchanged(inQuery query: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved }
-        return exchanged(places(in: query, asPart: true), query, encoded, encoded)
+        return exchanged(occurrences(in: query, asPart: true), query, encoded, encoded)
     }
 
     /// The same for a path, where a colon and an at sign need no encoding (RFC 3986 §3.3).
     func exchanged(inPath path: Span<UInt8>, for secret: String) -> [UInt8]? {
         let encoded = secret.percentEncoded { $0.isUnreserved || $0 == 0x3A || $0 == 0x40 }
-        return exchanged(places(in: path), path, encoded, encoded)
+        return exchanged(occurrences(in: path), path, encoded, encoded)
     }
 
     /// The text with `plain` or `encoded` in those places; nil for none.
     fileprivate func exchanged(
-        _ places: [Place],
+        _ occurrences: [Occurrence],
         _ text: Span<UInt8>,
         _ plain: String,
         _ encoded: String
     ) -> [UInt8]? {
-        if places.isEmpty { return nil }
+        if occurrences.isEmpty { return nil }
         var result: [UInt8] = []
         var copied = 0
-        for place in places {
-            result.append(copying: text.extracting(copied..<place.range.lowerBound))
-            result += (place.isEncoded ? encoded : plain).utf8
-            copied = place.range.upperBound
+        for occurrence in occurrences {
+            result.append(copying: text.extracting(copied..<occurrence.range.lowerBound))
+            result += (occurrence.isEncoded ? encoded : plain).utf8
+            copied = occurrence.range.upperBound
         }
         result.append(copying: text.extracting(copied..<text.count))
         return result
@@ -125,7 +129,7 @@ extension StandIn {
     }
 
     /// Whether it stands in one of the `allowed` places.
-    package func isExchangeable(in head: RequestHead, at allowed: StandInPlaces) -> Bool {
+    package func isExchangeable(in head: RequestHead, at allowed: StandInLocations) -> Bool {
         let storage = head.fields.storage
         for (kind, range) in head.targetRanges where allowed.contains(kind) {
             if isExchangeable(in: storage.span.extracting(range), at: kind) { return true }
@@ -135,11 +139,11 @@ extension StandIn {
     }
 
     /// Whether it stands anywhere in what is sent to the origin but for the `allowed` places.
-    package func stands(in head: RequestHead, outside allowed: StandInPlaces = []) -> Bool {
+    package func stands(in head: RequestHead, outside allowed: StandInLocations = []) -> Bool {
         let storage = head.fields.storage
         for (kind, range) in head.targetRanges {
             let text = storage.span.extracting(range)
-            if places(in: text).isEmpty { continue }
+            if occurrences(in: text).isEmpty { continue }
             if !allowed.contains(kind) || !isExchangeable(in: text, at: kind) { return true }
         }
         return head.fields.lines.contains { line in
@@ -154,8 +158,8 @@ extension StandIn {
         return lines.count == 1 && isExchangeable(in: lines[0], of: head.fields)
     }
 
-    private func isExchangeable(in text: Span<UInt8>, at kind: StandInPlaces) -> Bool {
-        !places(in: text, asPart: kind == .query).isEmpty
+    private func isExchangeable(in text: Span<UInt8>, at kind: StandInLocations) -> Bool {
+        !occurrences(in: text, asPart: kind == .query).isEmpty
     }
 
     /// Whether it is a credential in this line: in the token's field, or in one that by its name
@@ -182,9 +186,9 @@ extension StandIn {
     }
 
     private func stands(inValue value: Span<UInt8>, asPart: Bool = false) -> Bool {
-        if !places(in: value, asPart: asPart).isEmpty { return true }
+        if !occurrences(in: value, asPart: asPart).isEmpty { return true }
         guard let (_, pair) = Self.basicPair(in: value) else { return false }
-        return !places(in: pair.span, asPart: asPart).isEmpty
+        return !occurrences(in: pair.span, asPart: asPart).isEmpty
     }
 }
 
@@ -197,7 +201,7 @@ extension RequestHead {
     package mutating func exchange(
         _ standIn: StandIn,
         for secret: String,
-        at allowed: StandInPlaces
+        at allowed: StandInLocations
     ) -> (fields: [String], secrets: [String], target: Bool) {
         var (names, secrets): ([String], [String]) = ([], [])
         for i in fields.lines.indices
@@ -232,7 +236,7 @@ extension RequestHead {
     }
 
     /// The path and the query in the storage, the latter with its question mark.
-    fileprivate var targetRanges: [(kind: StandInPlaces, range: Range<Int>)] {
+    fileprivate var targetRanges: [(kind: StandInLocations, range: Range<Int>)] {
         let range = pathAndQuery.range
         let mark = fields.storage[range].firstIndex(of: 0x3F) ?? range.upperBound
         return [(.path, range.lowerBound..<mark), (.query, mark..<range.upperBound)]
@@ -251,7 +255,12 @@ extension FieldSection {
         for i in lines.indices where lines[i].known == .location {
             let value = Array(storage[lines[i].value.range])
             let text = standIn.text
-            let changed = needle.exchanged(needle.places(in: value.span), value.span, text, text)
+            let changed = needle.exchanged(
+                needle.occurrences(in: value.span),
+                value.span,
+                text,
+                text
+            )
             if let changed { replaceValue(ofLine: i, by: changed) }
             let restored = Array(storage[lines[i].value.range])
             if let masked = mask.masked(restored.span) { replaceValue(ofLine: i, by: masked) }

@@ -16,7 +16,7 @@ package struct TokenFailure: Error, Sendable, Equatable {
         /// The certificate of the token server is not trusted; `reason` says why.
         case untrusted(host: String, reason: String)
         /// The token server points to another place, where no credential is sent.
-        case redirected(host: String, status: UInt16, place: String)
+        case redirected(host: String, status: UInt16, target: String)
         /// The token server refused (RFC 6749 §5.2).
         case refused(host: String, status: UInt16, error: String?)
         /// The answer of the token server cannot be used; `reason` completes "its answer …".
@@ -141,8 +141,9 @@ extension TokenFailure {
         case .untrusted(let host, let reason):
             return "\(subject) is not available: the certificate of its token server \(host) is not"
                 + " trusted (\(reason)). If its CA is yours, name it in `upstream.tls.roots`."
-        case .redirected(let host, let status, let place):
-            return "\(subject) is not available: \(host) answered \(status) and points to \(place)."
+        case .redirected(let host, let status, let target):
+            return
+                "\(subject) is not available: \(host) answered \(status) and points to \(target)."
                 + " No credential is sent there; if that is the token server, write it into `url`."
         case .refused(let host, let status, let error):
             let code = error.map { ", \($0)" } ?? ""

@@ -16,7 +16,7 @@ package struct TokenMove: Sendable, Equatable {
     /// Whether these are all requests of `rule`.
     package var isAll: Bool
     /// The host, with its port where the host alone is not the reason.
-    package var place: String
+    package var target: String
     package var host: String
     package var reason: Reason
 }
@@ -51,21 +51,21 @@ extension [Rule] {
             for narrow in [index] + within {
                 comparisonsLeft -= alternatives * self[narrow].alternatives
                 guard comparisonsLeft > 0 else { return moves }
-                guard let (places, mover) = places(of: narrow, with: index, movers) else {
+                guard let (targets, mover) = targets(of: narrow, with: index, movers) else {
                     continue
                 }
                 for token in names[index].compactMap({ known[$0] }) {
                     let takers = takers[token.name] ?? []
-                    comparisonsLeft -= places.count * takers.count
+                    comparisonsLeft -= targets.count * takers.count
                     guard comparisonsLeft > 0 else { return moves }
-                    guard let refused = places.firstRefused(token, takers) else { continue }
+                    guard let refused = targets.firstRefused(token, takers) else { continue }
                     moves.append(
                         TokenMove(
                             token: token.name,
                             rule: index,
                             mover: mover,
                             isAll: narrow == index && !rule.standIns.contains(token.name),
-                            place: refused.text,
+                            target: refused.text,
                             host: refused.host.text,
                             reason: refused.reason
                         )
@@ -78,11 +78,11 @@ extension [Rule] {
 
     /// Where the requests of the rule `narrow` go, which has the token of `rule`, and the last rule
     /// that changes it; nil where none does, or where not both are reached.
-    private func places(
+    private func targets(
         of narrow: Int,
         with rule: Int,
         _ movers: [Int]
-    ) -> (places: [MovedPlace], mover: Int)? {
+    ) -> (targets: [MovedTarget], mover: Int)? {
         let moving = movers.filter { $0 == narrow || self[$0].provablyContains(self[narrow]) }
         let all = Set(moving + [narrow, rule]).sorted()
         let stop = all.first { self[$0].stop } ?? count
@@ -91,17 +91,17 @@ extension [Rule] {
         }
         let reached = moving.filter { $0 <= stop }
         guard let mover = reached.last else { return nil }
-        var places = self[narrow].matches.flatMap(\.places)
+        var targets = self[narrow].matches.flatMap(\.targets)
         for step in reached.flatMap({ self[$0].steps }) {
             guard case .url(let url) = step else { continue }
-            for index in places.indices { places[index].change(by: url) }
+            for index in targets.indices { targets[index].change(by: url) }
         }
-        return (places, mover)
+        return (targets, mover)
     }
 }
 
 /// What is known of an origin from the file.
-private struct MovedPlace {
+private struct MovedTarget {
     var scheme: Scheme?
     var host: Host?
     var port: UInt16?
@@ -123,32 +123,32 @@ private struct MovedPlace {
     }
 }
 
-private struct RefusedPlace {
+private struct RefusedTarget {
     var text: String
     var host: Host
     var reason: TokenMove.Reason
 }
 
-extension [MovedPlace] {
+extension [MovedTarget] {
     /// The first that does not get the token; `takers` are the matches of all rules that name it.
-    fileprivate func firstRefused(_ token: TokenDefinition, _ takers: [Match]) -> RefusedPlace? {
-        for place in self {
-            guard let host = place.host else { continue }
+    fileprivate func firstRefused(_ token: TokenDefinition, _ takers: [Match]) -> RefusedTarget? {
+        for target in self {
+            guard let host = target.host else { continue }
             let isItsHost =
                 token.hosts.contains { $0.matches(host) }
-                || takers.contains { place.mayMatch($0, host) }
+                || takers.contains { target.mayMatch($0, host) }
             if !isItsHost {
-                let isPortToBlame = takers.contains { MovedPlace().mayMatch($0, host) }
-                let port = isPortToBlame ? place.port.map { ":\($0)" } ?? "" : ""
-                let scheme = isPortToBlame ? place.scheme.map { "\($0.name)://" } ?? "" : ""
-                return RefusedPlace(
+                let isPortToBlame = takers.contains { MovedTarget().mayMatch($0, host) }
+                let port = isPortToBlame ? target.port.map { ":\($0)" } ?? "" : ""
+                let scheme = isPortToBlame ? target.scheme.map { "\($0.name)://" } ?? "" : ""
+                return RefusedTarget(
                     text: scheme + host.uriText + port,
                     host: host,
                     reason: .host
                 )
             }
-            if place.scheme == .http, !token.plainHTTP, !host.isLoopback {
-                return RefusedPlace(text: host.text, host: host, reason: .clearText)
+            if target.scheme == .http, !token.plainHTTP, !host.isLoopback {
+                return RefusedTarget(text: host.text, host: host, reason: .clearText)
             }
         }
         return nil
@@ -157,13 +157,13 @@ extension [MovedPlace] {
 
 extension Match {
     /// The origins that it names, as far as it does: one without a host stands for all others.
-    fileprivate var places: [MovedPlace] {
+    fileprivate var targets: [MovedTarget] {
         let scheme = schemes?.count == 1 ? schemes?.first : nil
         let ranges = ports?.ranges ?? []
         let single = ranges.count == 1 ? ranges.first : nil
         let port = single?.count == 1 ? single?.lowerBound : nil
         let hosts = hosts?.map(\.exactHost) ?? [nil]
-        return hosts.map { MovedPlace(scheme: scheme, host: $0, port: port) }
+        return hosts.map { MovedTarget(scheme: scheme, host: $0, port: port) }
     }
 }
 

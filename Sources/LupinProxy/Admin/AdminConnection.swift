@@ -11,7 +11,7 @@ final class AdminConnection {
     private let slot: ParkingSlot
     private let http1: DownstreamHTTP1
     private let guarded: AdminGuard
-    private let desk: AdminDesk
+    private let routes: AdminRoutes
     private var isCut = false
     /// Connections are counted apart for each.
     let crowd: Crowd
@@ -27,7 +27,7 @@ final class AdminConnection {
     /// How long a client without proved access has for its whole first head.
     private static let unprovenTime = Duration.seconds(5)
     /// How long receiving a head or a body, or sending a response, may take.
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
     /// A connection that had a longer body gives its memory back to the system.
     private static let longBodyBytes = 1 << 20
     /// The maximum length of a body.
@@ -37,10 +37,10 @@ final class AdminConnection {
     /// How long a refused client has to read the refusal.
     private static let farewell = Duration.seconds(1)
 
-    init(_ channel: Channel, _ guarded: AdminGuard, _ desk: AdminDesk) {
+    init(_ channel: Channel, _ guarded: AdminGuard, _ routes: AdminRoutes) {
         self.channel = channel
         self.guarded = guarded
-        self.desk = desk
+        self.routes = routes
         slot = ParkingSlot(on: channel.loop)
         crowd =
             switch guarded {
@@ -114,7 +114,7 @@ final class AdminConnection {
             if http1.hasEnded { return nil }
             if http1.hasBegun, !hasBegun {
                 hasBegun = true
-                if isProven { deadline = loop.deadline(in: Self.patience) }
+                if isProven { deadline = loop.deadline(in: Self.timeout) }
             }
             _ = await slot.park(for: .downstreamReadable | .cut, until: deadline)
             guard loop.now >= deadline else { continue }
@@ -129,14 +129,14 @@ final class AdminConnection {
             if let answer = sessions.answer(request) { return answer }
             if let file = InspectorPage.file(at: request.path) { return AdminAnswer(page: file) }
         }
-        if case .metrics = guarded { return await desk.answerMetrics(request) }
-        return await desk.answer(request, on: loop)
+        if case .metrics = guarded { return await routes.answerMetrics(request) }
+        return await routes.answer(request, on: loop)
     }
 
     private func receiveBody(upTo bytesMax: Int) async throws(LupinError) -> [UInt8] {
         let body = http1.requestBody
         let sink = CollectedBody(bytesMax: bytesMax + 1)
-        let deadline = loop.deadline(in: Self.patience)
+        let deadline = loop.deadline(in: Self.timeout)
         defer { hadLongBody = hadLongBody || sink.bytes.count > Self.longBodyBytes }
         while true {
             switch try body.pull() {
@@ -171,7 +171,7 @@ final class AdminConnection {
         while true {
             sent += try sink.push(bytes.span.extracting(sent..<bytes.count), isLast: true)
             if sent == bytes.count, try sink.flush() { return }
-            let deadline = loop.deadline(in: Self.patience)
+            let deadline = loop.deadline(in: Self.timeout)
             let woken = await slot.park(
                 for: .downstreamWritable | .downstreamClosed | .cut,
                 until: deadline

@@ -40,8 +40,8 @@ enum AdminGuard {
             if let user, user == ProcessOwner.userNumber || user == 0 { return nil }
             return refused(403, "this lupin belongs to another user")
         case .remote(let settings, let listener, let local):
-            let places = [listener, local].compactMap(\.self)
-            guard Self.isNamed(places, by: request) else {
+            let addresses = [listener, local].compactMap(\.self)
+            guard Self.isNamed(addresses, by: request) else {
                 // DNS rebinding lets a page send requests here, but with its own name in Host.
                 return refused(421, "ask for it by its address or as localhost")
             }
@@ -94,15 +94,15 @@ enum AdminGuard {
         return answer
     }
 
-    /// Whether the request names one of `places`, or localhost with its port.
-    private static func isNamed(_ places: [SocketAddress], by request: RequestHead) -> Bool {
+    /// Whether the request names one of `addresses`, or localhost with its port.
+    private static func isNamed(_ addresses: [SocketAddress], by request: RequestHead) -> Bool {
         guard request.fields.count(of: .host) <= 1 else { return false }
         let target = request.fields.text(request.authority)
         let named = (target.isEmpty ? request.fields.value(of: .host) ?? "" : target).lowercased()
-        return places.contains { place in
-            let names = [place.description, "localhost:\(place.port)"]
+        return addresses.contains { address in
+            let names = [address.description, "localhost:\(address.port)"]
             if names.contains(named) { return true }
-            return place.port == 80 && names.contains("\(named):80")
+            return address.port == 80 && names.contains("\(named):80")
         }
     }
 

@@ -47,7 +47,7 @@ enum AdminRoute: CaseIterable, Sendable {
     }
 
     /// Its method, where GET stands for HEAD, too, and its path; `*` is any word.
-    var place: (method: Method, path: String) {
+    var endpoint: (method: Method, path: String) {
         switch self {
         case .status: (.get, "/v1/status")
         case .metrics: (.get, "/v1/metrics")
@@ -91,9 +91,9 @@ enum AdminRoute: CaseIterable, Sendable {
         let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
         var methods: [Method] = []
         // A path of its own is no example of one with `*`.
-        let isPlain = allCases.contains { $0.place.1 == request.path }
+        let isPlain = allCases.contains { $0.endpoint.1 == request.path }
         for route in allCases {
-            let (method, path) = route.place
+            let (method, path) = route.endpoint
             if isPlain, path != request.path { continue }
             let words = path.split(separator: "/", omittingEmptySubsequences: false)
             guard words.count == parts.count,

@@ -6,7 +6,7 @@ import LupinPolicy
 
 /// The listeners and connections of the admin interface; confined to the control loop.
 final class AdminServer {
-    private let desk: AdminDesk
+    private let routes: AdminRoutes
     private let loop: EventLoop
     private var socket: (LocalListener, ParkingSlot)?
     private var http: (ListeningSocket, Listener, ParkingSlot)?
@@ -25,13 +25,13 @@ final class AdminServer {
     /// kernel's queue.
     private static let connectionsMax = 64
 
-    init(_ desk: AdminDesk, on loop: EventLoop) {
-        self.desk = desk
+    init(_ routes: AdminRoutes, on loop: EventLoop) {
+        self.routes = routes
         self.loop = loop
         sessions = InspectorSessions(on: loop)
     }
 
-    private var logger: Logger { desk.shared.logger }
+    private var logger: Logger { routes.shared.logger }
 
     /// Starts to listen; a listener that fails is logged and left out, since the proxy works
     /// without it.
@@ -40,22 +40,25 @@ final class AdminServer {
         environment: [String: String],
         passed: PassedListeners
     ) {
-        let place = settings.place(environment: environment, home: ProcessOwner.home(environment))
-        if settings.socket != .off, let socket = passed.adminSocket(at: place?.path) {
+        let endpoint = settings.endpoint(
+            environment: environment,
+            home: ProcessOwner.home(environment)
+        )
+        if settings.socket != .off, let socket = passed.adminSocket(at: endpoint?.path) {
             openPassed(socket)
-        } else if let place {
-            openSocket(place)
+        } else if let endpoint {
+            openSocket(endpoint)
         } else if settings.socket != .off {
             logger.warning("no admin socket: there is no directory for it")
         }
         if let http = settings.http { openHTTP(http, passed) }
     }
 
-    private func openSocket(_ place: AdminSettings.Place) {
-        openSocket(at: place.path) { loop, slot throws(LocalSocketProblem) in
+    private func openSocket(_ endpoint: AdminSettings.Endpoint) {
+        openSocket(at: endpoint.path) { loop, slot throws(LocalSocketProblem) in
             try LocalListener(
-                path: place.path,
-                makingDirectory: place.isDirectoryOurs,
+                path: endpoint.path,
+                makingDirectory: endpoint.isDirectoryOurs,
                 on: loop,
                 slot: slot
             )
@@ -97,7 +100,7 @@ final class AdminServer {
     /// It blocks.
     private static func holder(of path: String) -> String? {
         let request = "GET /v1/status HTTP/1.1\r\nHost: lupin\r\nConnection: close\r\n\r\n"
-        let answer = try? LocalSocket.ask(request, at: path, patience: .seconds(1))
+        let answer = try? LocalSocket.ask(request, at: path, timeout: .seconds(1))
         guard let answer = answer ?? nil, let start = answer.firstIndex(of: 0x7B) else {
             return nil
         }
@@ -122,7 +125,7 @@ final class AdminServer {
                 }
             let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
             http = (socket, listener, slot)
-            desk.shared.marks.add(socket)
+            routes.shared.marks.add(socket)
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
                 let server = local.value
@@ -138,14 +141,14 @@ final class AdminServer {
     }
 
     /// Starts to serve `/metrics` at an address of its own.
-    func openMetrics(_ place: ListenPlace) {
-        let address = SocketAddress(address: place.address, port: place.port)
+    func openMetrics(_ endpoint: ListenEndpoint) {
+        let address = SocketAddress(address: endpoint.address, port: endpoint.port)
         let slot = ParkingSlot(on: loop)
         do throws(SystemError) {
             let socket = try ListeningSocket(address)
             let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
             metrics = (socket, listener, slot)
-            desk.shared.marks.add(socket)
+            routes.shared.marks.add(socket)
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
                 let server = local.value
@@ -168,7 +171,7 @@ final class AdminServer {
         let socket = try ListeningSocket(address)
         let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
         inspector = (socket, listener, slot)
-        desk.shared.marks.add(socket)
+        routes.shared.marks.add(socket)
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
             let server = local.value
@@ -219,11 +222,11 @@ final class AdminServer {
     }
 
     private func accept(
-        at place: (ListeningSocket, Listener, ParkingSlot),
+        at endpoint: (ListeningSocket, Listener, ParkingSlot),
         _ crowd: AdminConnection.Crowd,
         _ guarded: (_ listener: SocketAddress, _ local: SocketAddress?) -> AdminGuard
     ) async {
-        let (socket, listener, slot) = place
+        let (socket, listener, slot) = endpoint
         while !isClosed {
             await waitForRoom(crowd, at: listener, slot)
             if isClosed { return }
@@ -283,7 +286,7 @@ final class AdminServer {
     }
 
     private func serve(_ channel: Channel, _ guarded: AdminGuard) {
-        let connection = AdminConnection(channel, guarded, desk)
+        let connection = AdminConnection(channel, guarded, routes)
         arrivals += 1
         let number = arrivals
         connections[number] = connection

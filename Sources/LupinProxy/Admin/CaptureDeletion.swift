@@ -4,7 +4,7 @@ import LupinIO
 import LupinRecords
 import LupinStore
 
-extension InspectorDesk {
+extension InspectorRoutes {
     /// Exchanges that are deleted at once; between two pieces others may write.
     private static let pieceCount = 256
 

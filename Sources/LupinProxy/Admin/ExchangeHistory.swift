@@ -92,9 +92,9 @@ final class ExchangeHistory: Sendable {
     ) {
         guard limit > 0 else { return }
         ring.withLock { ring in
-            let place = ring.takeNext(of: limit)
-            if place == ring.entries.count { ring.entries.append(Entry()) }
-            ring.entries[place].become(&record, &fields, changed: changed)
+            let index = ring.takeNext(of: limit)
+            if index == ring.entries.count { ring.entries.append(Entry()) }
+            ring.entries[index].become(&record, &fields, changed: changed)
         }
     }
 

@@ -181,7 +181,7 @@ extension Exchange {
         case .asking: return .sharedStore
         case .arrived, .matched, .tunnelling, .answering, .lookingUp, .preparing,
             .connecting, .awaiting, .broken, .obtained, .delivering, .relaying, .finishing, .failed,
-            .enclosed, .over:
+            .targetInside, .over:
             guard upstream != nil else { return .connection }
             return isUploadDone ? .responseHead : .requestBody
         }

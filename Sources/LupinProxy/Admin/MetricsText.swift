@@ -117,7 +117,7 @@ extension MetricsText {
     }
 
     /// Writes what became of the items for a collector.
-    mutating func add(_ telemetry: TelemetryDesk) {
+    mutating func add(_ telemetry: TelemetryQueue) {
         family("lupin_telemetry_sent_total", .counter, "Items that the collector took.")
         for signal in TelemetrySignal.allCases {
             let counts = telemetry.counts(of: signal)

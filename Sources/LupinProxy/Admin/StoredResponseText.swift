@@ -7,7 +7,7 @@ extension CachedResponse {
     /// The tier: memory, disk, or both.
     fileprivate var tier: String {
         guard content != nil else { return "disk" }
-        return place?.id == nil ? "memory" : "both"
+        return diskHandle?.id == nil ? "memory" : "both"
     }
 }
 

@@ -96,7 +96,7 @@ private struct Combination {
             responseTimeUs: nowUs
         )
         facts = renewed.response
-        mayBeKept = renewed.fate == .renewed
+        mayBeKept = renewed.outcome == .renewed
         guard facts.suffices(for: use.asked) else { return nil }
         answer = facts.answer(to: use.base.head, use.asked)
         let wanted: Range<UInt64>

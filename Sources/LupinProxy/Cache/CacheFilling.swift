@@ -308,7 +308,7 @@ extension Exchange {
                 storing.body.finish(.failed(error))
                 return self.filling = nil
             case .running, .finishing:
-                let deadline = min(filling.lastActivity &+ waits.idle, totalDeadline)
+                let deadline = min(filling.lastActivity &+ timeouts.idle, totalDeadline)
                 let woken = await slot.park(for: .relayEnded | .cut, until: deadline)
                 if woken.meets(.cut) || slot.loop.now >= deadline { return filling.cancel() }
             }

@@ -206,7 +206,7 @@ extension Exchange {
                 result = newer
                 if renewed.lacksCookies { use.cookies = response.fields }
             }
-            switch renewed.fate {
+            switch renewed.outcome {
             case .renewed where !isContradicted(cached, by: response):
                 store.update(cached, newer, by: use.planned)
                 if let content = cached.content { share(newer, content, use) }

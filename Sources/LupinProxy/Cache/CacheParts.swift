@@ -102,8 +102,8 @@ extension Exchange {
                 requestTimeUs: use.requestTimeUs,
                 responseTimeUs: storing.responseTimeUs
             )
-            guard renewed.fate == .renewed, held.heldBytes <= partBytesMax else {
-                if renewed.fate != .unchanged { store.remove([current]) }
+            guard renewed.outcome == .renewed, held.heldBytes <= partBytesMax else {
+                if renewed.outcome != .unchanged { store.remove([current]) }
                 return false
             }
             facts = renewed.response

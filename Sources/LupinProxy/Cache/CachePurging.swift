@@ -58,7 +58,7 @@ extension CachePurge {
     /// Adds the responses that memory had and the disk had not; call it when the disk is done.
     func adding(_ dropped: [CachedResponse]) -> CachePurge {
         var sum = self
-        for response in dropped where response.place?.id == nil {
+        for response in dropped where response.diskHandle?.id == nil {
             sum.responses += 1
             sum.bytes += response.bytes
         }

@@ -156,8 +156,8 @@ extension Exchange {
         let key = use.candidates[selected].key
         guard !resources.isDraining, store.beginValidation(key) else { return }
         let slot = ParkingSlot(on: slot.loop)
-        let inner = Exchange(ofOurOwn: slot, resources, snapshot, inside: enclosure)
-        inner.standIn(for: self)
+        let inner = Exchange(ofOurOwn: slot, resources, snapshot, inside: interceptedTunnel)
+        inner.inherit(from: self)
         inner.takeUpload(of: self)
         inner.cacheOwner = cacheOwner
         let local = LoopLocal((inner, use.planned, target), of: slot.loop.executor)

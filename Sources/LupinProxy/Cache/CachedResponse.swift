@@ -14,7 +14,7 @@ final class CachedResponse: Sendable {
     /// nil when it is on disk only.
     let content: StoredContent?
     /// Its place on disk; nil when it is kept in memory only.
-    let place: DiskPlace?
+    let diskHandle: DiskHandle?
 
     init(
         id: UInt64,
@@ -22,14 +22,14 @@ final class CachedResponse: Sendable {
         facts: StoredResponse,
         by planned: PlannedCache,
         content: StoredContent?,
-        place: DiskPlace?
+        diskHandle: DiskHandle?
     ) {
         self.id = id
         self.key = key
         self.facts = facts
         self.planned = planned
         self.content = content
-        self.place = place
+        self.diskHandle = diskHandle
     }
 
     /// The policy by which the facts were computed.
@@ -98,7 +98,7 @@ final class CachedResponse: Sendable {
             facts: facts,
             by: planned,
             content: content,
-            place: place
+            diskHandle: diskHandle
         )
     }
 
@@ -110,7 +110,7 @@ final class CachedResponse: Sendable {
             facts: facts,
             by: planned,
             content: content,
-            place: place
+            diskHandle: diskHandle
         )
     }
 }

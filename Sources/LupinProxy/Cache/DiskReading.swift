@@ -42,10 +42,10 @@ extension Exchange {
     ) async throws(LupinError) -> ServedContent? {
         if let content = cached.content { return .memory(content) }
         let store = resources.shared.responses
-        guard let tier = store.disk, let place = cached.place else { return nil }
+        guard let tier = store.disk, let diskHandle = cached.diskHandle else { return nil }
         let pieceMax = snapshot.settings.cacheStore.objectBytesMax
         let found = try await onDisk(tier) { disk in
-            FoundBody(place, in: disk, smallBytesMax: pieceMax, stepBytes: Self.checkedAtOnce)
+            FoundBody(diskHandle, in: disk, smallBytesMax: pieceMax, stepBytes: Self.checkedAtOnce)
         }
         switch found {
         case .small(let content):
@@ -88,17 +88,17 @@ extension Exchange {
         _ tier: DiskTier,
         _ job: @escaping @Sendable (DiskStore) -> Value
     ) async throws(LupinError) -> Value? {
-        let question = tier.ask(slot, job)
-        defer { question.close() }
-        let deadline = min(slot.loop.deadline(in: Self.diskPatience), totalDeadline)
-        while question.isOpen, slot.loop.now < deadline {
+        let promise = tier.ask(slot, job)
+        defer { promise.close() }
+        let deadline = min(slot.loop.deadline(in: Self.diskTimeout), totalDeadline)
+        while promise.isOpen, slot.loop.now < deadline {
             try await park(.disk, for: .answered, until: deadline)
         }
-        return question.answer
+        return promise.answer
     }
 
     /// The time limit for a job on the disk's thread.
-    private static let diskPatience = Duration.seconds(5)
+    private static let diskTimeout = Duration.seconds(5)
 }
 
 extension DiskTier {
@@ -106,11 +106,11 @@ extension DiskTier {
     func ask<Value: Sendable>(
         _ slot: ParkingSlot,
         _ job: @escaping @Sendable (DiskStore) -> Value
-    ) -> Question<Value> {
-        let question = Question<Value>(slot)
-        let reply = question.reply
-        if !submit({ reply(job($0)) }) { question.close() }
-        return question
+    ) -> Promise<Value> {
+        let promise = Promise<Value>(slot)
+        let reply = promise.reply
+        if !submit({ reply(job($0)) }) { promise.close() }
+        return promise
     }
 }
 
@@ -124,9 +124,9 @@ private enum FoundBody: Sendable {
     /// It may exist but can't be read now, for lack of descriptors for instance.
     case notNow
 
-    init(_ place: DiskPlace, in disk: DiskStore, smallBytesMax: Int, stepBytes: Int) {
+    init(_ diskHandle: DiskHandle, in disk: DiskStore, smallBytesMax: Int, stepBytes: Int) {
         do throws(DiskProblem) {
-            guard let id = place.id, let body = try disk.open(id) else {
+            guard let id = diskHandle.id, let body = try disk.open(id) else {
                 self = .gone
                 return
             }

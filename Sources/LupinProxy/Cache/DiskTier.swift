@@ -9,7 +9,7 @@ import LupinTLS
 import Synchronization
 
 /// The place of a stored response on disk, once it has been written.
-final class DiskPlace: Sendable {
+final class DiskHandle: Sendable {
     private let number: Atomic<Int64>
     private let touchedAtUs = Atomic<Int64>(0)
 
@@ -163,7 +163,9 @@ final class DiskTier: Sendable {
 
     /// Writes a response that is complete in memory.
     func write(_ response: CachedResponse, _ content: StoredContent) {
-        guard let place = response.place, reserve(Int(clamping: content.count)) else { return }
+        guard let diskHandle = response.diskHandle, reserve(Int(clamping: content.count)) else {
+            return
+        }
         let isTaken = submit(under: response.key) { [self] store in
             defer { release(Int(clamping: content.count)) }
             do throws(DiskProblem) {
@@ -173,7 +175,7 @@ final class DiskTier: Sendable {
                         try store.append(bytes, to: draft)
                     }
                 }
-                try commit(draft, response, at: place, in: store)
+                try commit(draft, response, at: diskHandle, in: store)
             } catch {
                 // Reported among the notices; the response is in memory all the same.
             }
@@ -183,12 +185,12 @@ final class DiskTier: Sendable {
 
     /// Commits the draft of a body that was written while it came.
     func commit(_ body: GrowingBody, as response: CachedResponse) {
-        guard let place = response.place else { return }
+        guard let diskHandle = response.diskHandle else { return }
         _ = submit(under: response.key) { [self] store in
             body.write(to: store)
             guard let draft = body.wholeDraft else { return }
             do throws(DiskProblem) {
-                try commit(draft, response, at: place, in: store)
+                try commit(draft, response, at: diskHandle, in: store)
             } catch {
                 // Reported among the notices; a look-up finds nothing.
             }
@@ -198,7 +200,7 @@ final class DiskTier: Sendable {
     private func commit(
         _ draft: DiskDraft,
         _ response: CachedResponse,
-        at place: DiskPlace,
+        at diskHandle: DiskHandle,
         in store: DiskStore
     ) throws(DiskProblem) {
         let key = response.key
@@ -225,23 +227,23 @@ final class DiskTier: Sendable {
             variantsMax: response.policy.variantsMax,
             nowUs: SystemCall.wallMicroseconds()
         )
-        place.settle(at: id)
+        diskHandle.settle(at: id)
     }
 
     /// Writes the facts after a validation.
     func update(_ response: CachedResponse) {
-        guard let place = response.place else { return }
-        if response.facts.diskRefusal != nil { return remove([place]) }
+        guard let diskHandle = response.diskHandle else { return }
+        if response.facts.diskRefusal != nil { return remove([diskHandle]) }
         submit { store in
-            guard let id = place.id else { return }
+            guard let id = diskHandle.id else { return }
             let now = SystemCall.wallMicroseconds()
             _ = store.update(id, facts: response.facts.encoded, nowUs: now)
         }
     }
 
-    func remove(_ places: [DiskPlace]) {
-        if places.isEmpty { return }
-        submit { $0.remove(places.compactMap(\.id)) }
+    func remove(_ diskHandles: [DiskHandle]) {
+        if diskHandles.isEmpty { return }
+        submit { $0.remove(diskHandles.compactMap(\.id)) }
     }
 
     /// Drops the responses that a request for a URL may find, in all partitions.
@@ -313,10 +315,10 @@ final class DiskTier: Sendable {
     private static let pageEntries = 256
 
     /// Marks a response as used, so that others are evicted before it.
-    func touch(_ place: DiskPlace) {
+    func touch(_ diskHandle: DiskHandle) {
         let now = SystemCall.wallMicroseconds()
-        guard place.isTouchDue(now) else { return }
-        submit { store in if let id = place.id { store.touch(id, nowUs: now) } }
+        guard diskHandle.isTouchDue(now) else { return }
+        submit { store in if let id = diskHandle.id { store.touch(id, nowUs: now) } }
     }
 
     /// Reserves `count` bytes to be written; returns false, and reserves nothing, beyond the limit.

@@ -28,15 +28,15 @@ final class Flight: Sendable {
     /// The fetch under way, or a new one that the caller leads.
     ///
     /// The place is one in a table, which is so searched once.
-    static func join(_ place: inout Flight?) -> (flight: Flight, isLeader: Bool) {
-        if let flight = place { return (flight, false) }
+    static func join(_ current: inout Flight?) -> (flight: Flight, isLeader: Bool) {
+        if let flight = current { return (flight, false) }
         let flight = Flight()
-        place = flight
+        current = flight
         return (flight, true)
     }
 
     /// Makes its place free, unless another fetch has it.
-    func leave(_ place: inout Flight?) { if place === self { place = nil } }
+    func leave(_ current: inout Flight?) { if current === self { current = nil } }
 
     func resolve(_ outcome: Outcome) {
         let waiting = state.withLock { state in

@@ -45,7 +45,7 @@ final class GrowingBody: Sendable {
         var draft: DiskDraft?
         var isWriting = false
         /// The position of each reader.
-        var places: [Int: UInt64] = [:]
+        var offsets: [Int: UInt64] = [:]
         var lastReader = 0
         var waiting: [@Sendable () -> Void] = []
         /// Wakes the source when there is room.
@@ -54,9 +54,9 @@ final class GrowingBody: Sendable {
         var written: UInt64 { draft?.count ?? 0 }
         var windowStart: UInt64 { pieces.first?.start ?? bytes }
 
-        /// Releases pieces that end at `place` or before.
-        mutating func letGo(before place: UInt64) {
-            let count = pieces.firstIndex { $0.end > place } ?? pieces.count
+        /// Releases pieces that end at `offset` or before.
+        mutating func letGo(before offset: UInt64) {
+            let count = pieces.firstIndex { $0.end > offset } ?? pieces.count
             pieces.removeFirst(count)
         }
     }
@@ -135,7 +135,7 @@ final class GrowingBody: Sendable {
         let piece = [UInt8](copying: payload)
         let outcome = state.withLock { state -> Outcome in
             decide(state.bytes + count, &state)
-            if state.keeping == .nothing, state.places.isEmpty { return .useless }
+            if state.keeping == .nothing, state.offsets.isEmpty { return .useless }
             if isFull(state) {
                 state.source = wake()
                 return .full
@@ -171,7 +171,7 @@ final class GrowingBody: Sendable {
         case .memory: false
         case .file: state.bytes - state.written >= Self.unwrittenMax
         case .nothing:
-            state.bytes - (state.places.values.min() ?? state.bytes) >= Self.lagMax
+            state.bytes - (state.offsets.values.min() ?? state.bytes) >= Self.lagMax
         }
     }
 
@@ -203,38 +203,38 @@ final class GrowingBody: Sendable {
     func beginReading() -> Int {
         state.withLock { state in
             state.lastReader += 1
-            state.places[state.lastReader] = 0
+            state.offsets[state.lastReader] = 0
             return state.lastReader
         }
     }
 
-    func endReading(_ reader: Int) { tell { $0.places[reader] = nil } }
+    func endReading(_ reader: Int) { tell { $0.offsets[reader] = nil } }
 
-    /// Finds the bytes at `place`; when there are none, `wake` is called when that changes.
-    func find(_ place: UInt64, _ reader: Int, wake: () -> @Sendable () -> Void) -> Found {
+    /// Finds the bytes at `offset`; when there are none, `wake` is called when that changes.
+    func find(_ offset: UInt64, _ reader: Int, wake: () -> @Sendable () -> Void) -> Found {
         let (found, source) = state.withLock { state in
-            state.places[reader] = place
+            state.offsets[reader] = offset
             if state.keeping == .nothing {
-                state.letGo(before: state.places.values.min() ?? place)
+                state.letGo(before: state.offsets.values.min() ?? offset)
             }
-            return (find(place, &state, wake), takeSource(&state))
+            return (find(offset, &state, wake), takeSource(&state))
         }
         source?()
         return found
     }
 
     private func find(
-        _ place: UInt64,
+        _ offset: UInt64,
         _ state: inout State,
         _ wake: () -> @Sendable () -> Void
     ) -> Found {
-        if place < state.windowStart {
+        if offset < state.windowStart {
             // A reader that begins after the body is no longer kept finds its start released.
-            guard let draft = state.draft, place < draft.count else { return .end(.failed(.gone)) }
+            guard let draft = state.draft, offset < draft.count else { return .end(.failed(.gone)) }
             return .file(draft, until: min(state.windowStart, draft.count))
         }
-        if place < state.bytes {
-            let i = state.pieces.partitioningIndex { $0.end > place }
+        if offset < state.bytes {
+            let i = state.pieces.partitioningIndex { $0.end > offset }
             return .piece(state.pieces[i].bytes, start: state.pieces[i].start)
         }
         if let end = state.end { return .end(end) }

@@ -18,7 +18,7 @@ final class JoinedBody: BodySource, LeavableBody {
     private var piece: [UInt8] = []
     private var position = 0
     /// The position in the body where the piece ends.
-    private var place: UInt64 = 0
+    private var offset: UInt64 = 0
     private var end: FieldSection?
     let knownLength: UInt64?
 
@@ -39,14 +39,14 @@ final class JoinedBody: BodySource, LeavableBody {
     func pull() throws(LupinError) -> BodyProgress {
         if position < piece.count { return .payload }
         if end != nil { return .end }
-        switch body.find(place, number, wake: { wake }) {
+        switch body.find(offset, number, wake: { wake }) {
         case .piece(let next, let start):
             piece = next
-            position = Int(place - start)
-            place = start + UInt64(next.count)
+            position = Int(offset - start)
+            offset = start + UInt64(next.count)
             return .payload
         case .file(let draft, let until):
-            try read(draft, Int(min(UInt64(Self.pieceBytes), until - place)))
+            try read(draft, Int(min(UInt64(Self.pieceBytes), until - offset)))
             return .payload
         case .end(.complete(let trailers)):
             piece = []
@@ -62,7 +62,7 @@ final class JoinedBody: BodySource, LeavableBody {
         var bytes = [UInt8](repeating: 0, count: count)
         do throws(DiskProblem) {
             var room = bytes.mutableSpan
-            let done = try draft.read(at: place, into: &room)
+            let done = try draft.read(at: offset, into: &room)
             guard done == count else { throw .damaged }
         } catch {
             throw LupinError(
@@ -73,7 +73,7 @@ final class JoinedBody: BodySource, LeavableBody {
         }
         piece = bytes
         position = 0
-        place += UInt64(count)
+        offset += UInt64(count)
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {

@@ -110,7 +110,7 @@ final class ResponseStore: Sendable {
             state.counts.hits += 1
             return state.disk
         }
-        if let disk, let place = response.place { disk.touch(place) }
+        if let disk, let diskHandle = response.diskHandle { disk.touch(diskHandle) }
     }
 
     /// Stores a response in place of those for the same requests.
@@ -148,7 +148,7 @@ final class ResponseStore: Sendable {
                 facts: facts,
                 by: planned,
                 content: content,
-                place: disk.map { _ in DiskPlace() }
+                diskHandle: disk.map { _ in DiskHandle() }
             )
             let dropped = state.shelves.replace(with: response)
             if let variance { state.variances.note(variance, of: request.path) }
@@ -272,14 +272,14 @@ final class ResponseStore: Sendable {
     ) -> [CachedResponse] {
         let found = entries.compactMap { entry in
             StoredResponse(encoded: entry.facts.span, length: entry.length, policy: planned.policy)
-                .map { ($0, DiskPlace(entry.id)) }
+                .map { ($0, DiskHandle(entry.id)) }
         }
         return state.withLock { state in
             var adopted: [CachedResponse] = []
             // The oldest first, as on every shelf.
-            for (facts, place) in found.reversed() {
+            for (facts, diskHandle) in found.reversed() {
                 let isThere = state.shelves[key].contains {
-                    $0.place?.id == place.id || $0.facts.vary == facts.vary
+                    $0.diskHandle?.id == diskHandle.id || $0.facts.vary == facts.vary
                 }
                 if isThere { continue }
                 let response = CachedResponse(
@@ -288,7 +288,7 @@ final class ResponseStore: Sendable {
                     facts: facts,
                     by: planned,
                     content: nil,
-                    place: place
+                    diskHandle: diskHandle
                 )
                 state.shelves.add(response)
                 adopted.append(response)
@@ -310,8 +310,8 @@ final class ResponseStore: Sendable {
     }
 
     private func removeFromDisk(_ responses: [CachedResponse]) {
-        let places = responses.compactMap(\.place)
-        if !places.isEmpty { disk?.remove(places) }
+        let diskHandles = responses.compactMap(\.diskHandle)
+        if !diskHandles.isEmpty { disk?.remove(diskHandles) }
     }
 
     // MARK: Dropping

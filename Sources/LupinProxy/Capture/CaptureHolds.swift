@@ -32,8 +32,8 @@ struct CaptureHolds {
 
     /// Begins a hold or renews it, with these hosts from now on; false where there are too many.
     mutating func renew(_ hold: Hold) -> Bool {
-        if let place = all.firstIndex(where: { $0.name == hold.name }) {
-            all[place] = hold
+        if let index = all.firstIndex(where: { $0.name == hold.name }) {
+            all[index] = hold
             return true
         }
         guard all.count < Self.countMax else { return false }

@@ -9,7 +9,7 @@ import LupinWire
 /// The captured part of an exchange; confined to its worker.
 final class ExchangeCapture {
     private let key: UInt64
-    private let outbox: CaptureOutbox
+    private let buffer: CaptureBuffer
     private let start: CapturePart.Start
     /// A part of it was taken.
     private var hasBegun = false
@@ -26,9 +26,9 @@ final class ExchangeCapture {
     /// Bytes of a body that are handed over at once.
     private static let partBytes = 32 << 10
 
-    init(_ record: borrowing ExchangeRecord, bytesMax: Int, _ outbox: CaptureOutbox) {
-        key = outbox.nextKey()
-        self.outbox = outbox
+    init(_ record: borrowing ExchangeRecord, bytesMax: Int, _ buffer: CaptureBuffer) {
+        key = buffer.nextKey()
+        self.buffer = buffer
         start = CapturePart.Start(
             id: record.id,
             microseconds: record.startMicroseconds,
@@ -50,7 +50,7 @@ final class ExchangeCapture {
         guard var count = counts[i] else { return }
         let room = UInt64(start.bytesMax) - min(count.bytes, UInt64(start.bytesMax))
         let kept = count.isLost ? 0 : Int(min(room, UInt64(bytes.count)))
-        let isLost = kept > 0 && !outbox.takesBody(of: kept)
+        let isLost = kept > 0 && !buffer.takesBody(of: kept)
         count.isLost = count.isLost || isLost
         count.bytes &+= UInt64(bytes.count)
         counts[i] = count
@@ -74,17 +74,17 @@ final class ExchangeCapture {
         let i = newsIndex(of: side)
         news[i].bytes.appendBulk(bytes)
         if news[i].bytes.count >= Self.partBytes {
-            if let part = takePart() { outbox.add(part, bytes: bytes.count) }
+            if let part = takePart() { buffer.add(part, bytes: bytes.count) }
         } else {
             list()
-            outbox.count(bytes.count)
+            buffer.count(bytes.count)
         }
     }
 
     private func list() {
         if isListed { return }
         isListed = true
-        outbox.list(self)
+        buffer.list(self)
     }
 
     /// Whether the rest of a body is only counted.
@@ -113,7 +113,7 @@ final class ExchangeCapture {
             CapturedFrames(isFromClient: isFromClient, bytes: [UInt8](copying: bytes))
         )
         list()
-        outbox.count(CapturePart.ownSize + bytes.count)
+        buffer.count(CapturePart.ownSize + bytes.count)
     }
 
     /// Takes what arrived since the last part; nil if the end was handed over.
@@ -148,7 +148,7 @@ final class ExchangeCapture {
             counts: counts
         )
         hasEnded = true
-        outbox.add(part(end: end), bytes: CapturePart.ownSize + size)
+        buffer.add(part(end: end), bytes: CapturePart.ownSize + size)
     }
 }
 

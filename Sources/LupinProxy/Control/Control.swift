@@ -26,7 +26,7 @@ final class Control {
     let workers: [Worker]
     let surroundings: Surroundings
     private var admin: AdminServer?
-    private var siblings: SiblingDesk?
+    private var siblings: SiblingServer?
     private(set) var exporter: TelemetryExporter?
     /// By path: the rules file, and the files that it names.
     private var watches: [String: FileWatch] = [:]
@@ -70,7 +70,7 @@ final class Control {
     ///
     /// Call it before the first connection is made: its client would be this user for the others.
     func beginSiblings() {
-        let siblings = SiblingDesk(shared, workers, on: loop) { [weak self] in
+        let siblings = SiblingServer(shared, workers, on: loop) { [weak self] in
             guard let self, let source = surroundings.source else { return nil }
             return (source.file.map { [$0] } ?? source.candidates) + watches.keys
         }
@@ -80,7 +80,7 @@ final class Control {
 
     /// Starts the admin server and watches the rules; a proxy works without either.
     func start() {
-        let desk = AdminDesk(
+        let routes = AdminRoutes(
             shared: shared,
             workers: workers,
             about: surroundings.about,
@@ -103,14 +103,14 @@ final class Control {
                 try await self?.hold(name, hosts)
             }
         )
-        let admin = AdminServer(desk, on: loop)
+        let admin = AdminServer(routes, on: loop)
         let settings = shared.snapshot.settings
         admin.open(
             settings.admin,
             environment: surroundings.environment,
             passed: surroundings.maker.passed
         )
-        if let place = settings.telemetry.prometheus { admin.openMetrics(place) }
+        if let endpoint = settings.telemetry.prometheus { admin.openMetrics(endpoint) }
         self.admin = admin
         watch(shared.snapshot.configuration.files)
         beginTelemetry()
@@ -161,8 +161,8 @@ final class Control {
     /// Tells the service manager that requests are served, and by which rules.
     private func tellReady() {
         guard let manager = surroundings.manager, !isStopping else { return }
-        let places = shared.snapshot.listeners.map(\.description).joined(separator: " and ")
-        var status = "listening on \(places), "
+        let names = shared.snapshot.listeners.map(\.description).joined(separator: " and ")
+        var status = "listening on \(names), "
         status += rulesFile.map { "rules \(shared.snapshot.version) of \($0)" } ?? "no rules file"
         if !refusedBecause.isEmpty { status += "; its last change has errors: see the log" }
         manager.tell(.ready, status: status)
@@ -334,9 +334,9 @@ final class Control {
     /// Watches the rules file and the files that it names now.
     private func watch(_ files: [String]) {
         guard let source = surroundings.source, !isStopping else { return }
-        let places = source.file.map { [$0] } ?? source.candidates
-        if places.isEmpty { return }
-        let wanted = Set(files).union(places)
+        let names = source.file.map { [$0] } ?? source.candidates
+        if names.isEmpty { return }
+        let wanted = Set(files).union(names)
         for (path, watch) in watches where !wanted.contains(path) {
             watch.close()
             watches[path] = nil

@@ -17,7 +17,7 @@ package struct PassedListeners: Sendable {
 
     /// The socket that listens on an address.
     func socket(at address: SocketAddress) -> PassedSocket? {
-        sockets.first { $0.place == .address(address) }
+        sockets.first { $0.endpoint == .address(address) }
     }
 
     /// Whether clients of the proxy wait in a socket while lupin starts again.
@@ -30,7 +30,7 @@ package struct PassedListeners: Sendable {
     /// The socket of the admin interface for this user: the one with its name, or at its path.
     func adminSocket(at path: String?) -> PassedSocket? {
         sockets.first { socket in
-            guard case .path(let own) = socket.place else { return false }
+            guard case .path(let own) = socket.endpoint else { return false }
             return socket.name == Self.adminName || own == path
         }
     }
@@ -46,10 +46,10 @@ package struct PassedListeners: Sendable {
             addresses.append(SocketAddress(address: http.address, port: http.port))
         }
         let home = ProcessOwner.home(environment)
-        let path = settings.admin.place(environment: environment, home: home)?.path
+        let path = settings.admin.endpoint(environment: environment, home: home)?.path
         let admin = settings.admin.socket == .off ? nil : adminSocket(at: path)
         return sockets.compactMap { socket in
-            switch socket.place {
+            switch socket.endpoint {
             case .address(let address):
                 guard !addresses.contains(address) else { return nil }
                 return "the service manager passed a socket on \(address), and no listener of the "

@@ -27,7 +27,7 @@ final class Authenticator: Sendable {
     typealias Verify = @Sendable (_ password: [UInt8], _ hash: String) -> Bool
 
     /// How long a client waits for a check.
-    static let patience = Duration.seconds(10)
+    static let timeout = Duration.seconds(10)
     /// The minimum time between two checks of the file, in microseconds.
     private static let lookInterval: UInt64 = 1_000_000
 
@@ -120,28 +120,28 @@ final class Authenticator: Sendable {
         let key = digest.sha256(credentials.bytes.span)
         // Without a digest all credentials would look the same.
         guard !key.isEmpty else { return .busy }
-        let question = Question<Verdict>(slot)
-        switch ask(key, credentials, client, question.reply) {
+        let promise = Promise<Verdict>(slot)
+        switch ask(key, credentials, client, promise.reply) {
         case .answered(let verdict): return verdict
         case .waits(let number):
-            let deadline = loop.deadline(in: Self.patience)
-            while question.answer == nil {
+            let deadline = loop.deadline(in: Self.timeout)
+            while promise.answer == nil {
                 let woken = await slot.park(for: .answered | interruptions, until: deadline)
                 let stops = woken.intersection(interruptions)
                 // Parking consumed these reasons; the caller must still see them.
                 slot.wake(stops)
-                guard question.answer == nil, !stops.isEmpty || loop.now >= deadline else {
+                guard promise.answer == nil, !stops.isEmpty || loop.now >= deadline else {
                     continue
                 }
-                question.close()
+                promise.close()
                 leave(key, number)
                 return stops.isEmpty ? .busy : .interrupted
             }
-            return question.answer ?? .busy
+            return promise.answer ?? .busy
         }
     }
 
-    private enum Place {
+    private enum Ticket {
         case answered(Verdict)
         case waits(Int)
     }
@@ -152,9 +152,9 @@ final class Authenticator: Sendable {
         _ credentials: ClientCredentials,
         _ client: IPAddress,
         _ answer: @escaping Answer
-    ) -> Place {
+    ) -> Ticket {
         let now = clock.now()
-        let (place, isNew) = state.withLock { state -> (Place, Bool) in
+        let (ticket, isNew) = state.withLock { state -> (Ticket, Bool) in
             if let known = state.known.verdict(on: key, at: now) {
                 return (.answered(known), false)
             }
@@ -176,7 +176,7 @@ final class Authenticator: Sendable {
         // Each submitted job does one check, whichever is next; if the thread's own queue is full,
         // it has enough jobs already.
         if isNew { thread.submit { [weak self] in self?.work() } }
-        return place
+        return ticket
     }
 
     /// Removes a waiting task; removes the check with its last task, unless it runs already.
@@ -204,7 +204,7 @@ final class Authenticator: Sendable {
             guard let key = state.queue.next(), let check = state.checks[key] else { return nil }
             let user = state.file.user(check.credentials.name)
             let number = digest.number(of: check.credentials.name)
-            let hash = user?.hash ?? state.file.standIn(for: number)
+            let hash = user?.hash ?? state.file.dummyHash(for: number)
             return (key, check, Work(name: user?.name, hash: hash))
         }
         guard let (key, check, work) = next else { return }

@@ -31,7 +31,7 @@ final class ClientHelloSniffer: BodySource {
     /// Where the tunnel's task waits, for the deadline too.
     private let slot: ParkingSlot
     /// How long bytes that have begun may take to decide.
-    private let patience: UInt64
+    private let timeout: UInt64
     /// The beginning of TLS, once it has come in pieces, and how much of it was passed on.
     private var held: [UInt8] = []
     private var passed = 0
@@ -44,11 +44,10 @@ final class ClientHelloSniffer: BodySource {
     /// Looks for another name behind the one that was judged.
     private var watch: RecordWatch?
 
-    init(_ source: any BodySource, _ judge: ServerNamePolicy?, patience: UInt64, slot: ParkingSlot)
-    {
+    init(_ source: any BodySource, _ judge: ServerNamePolicy?, timeout: UInt64, slot: ParkingSlot) {
         self.source = source
         self.judge = judge
-        self.patience = patience
+        self.timeout = timeout
         self.slot = slot
     }
 
@@ -131,7 +130,7 @@ final class ClientHelloSniffer: BodySource {
 
     /// Sets the deadline; the task waits already, and nothing else may wake it.
     private func begin() {
-        deadline = slot.loop.deadline(in: patience)
+        deadline = slot.loop.deadline(in: timeout)
         if deadline < slot.deadline { slot.extend(to: deadline) }
     }
 

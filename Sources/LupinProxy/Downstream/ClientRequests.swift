@@ -58,8 +58,8 @@ extension DownstreamConnection {
 
     private func run(_ exchange: Exchange) async -> Ending {
         var ending = await exchange.run()
-        if ending == .enclose, let interception = exchange.interception {
-            ending = await enclose(exchange, interception)
+        if ending == .intercept, let interception = exchange.interception {
+            ending = await intercept(exchange, interception)
         }
         noteEnd(of: exchange)
         http1.recycle(exchange.takeFields())
@@ -76,12 +76,12 @@ extension DownstreamConnection {
     fileprivate func noteEnd(of exchange: Exchange) {
         client.number = exchange.client.number
         http1.endResponse()
-        idleDeadline = resources.deadline(in: exchange.snapshot.waits.clientIdle)
+        idleDeadline = resources.deadline(in: exchange.snapshot.timeouts.clientIdle)
     }
 
     /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
-        enclosure == nil ? policy.authenticator : nil
+        interceptedTunnel == nil ? policy.authenticator : nil
     }
 
     /// The snapshot for the next exchange; readmits the client under a new one.
@@ -123,7 +123,7 @@ extension DownstreamConnection {
         headAwaitedSince = resources.loop.now
         defer { headAwaitedSince = nil }
         // Fixed from the first byte: a client that drips bytes gets no more time.
-        let deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
+        let deadline = resources.loop.deadline(in: resources.snapshot.timeouts.clientHeader)
         while true {
             let woken = await slot.park(
                 for: .downstreamReadable | .draining | .cut,
@@ -169,7 +169,7 @@ extension DownstreamConnection {
             slot,
             resources,
             snapshot,
-            enclosure,
+            interceptedTunnel,
             bytesBefore: http1.bytesBeforeRequest
         )
         if let authenticator { exchange.makeRare().authenticator = authenticator }
@@ -178,7 +178,7 @@ extension DownstreamConnection {
 
     /// In TLS 1.3 a client reports that it refuses our certificate only after the handshake.
     private func noteRejection() {
-        guard let interception, let failure = enclosure?.tls?.failure,
+        guard let interception, let failure = interceptedTunnel?.tls?.failure,
             case .peerRejectedOurCertificate(let alert) = failure.kind
         else { return }
         resources.noteRejection(of: interception, by: alert, resources.snapshot)
@@ -186,7 +186,7 @@ extension DownstreamConnection {
 
     /// A client that sends bytes inside TLS has accepted our certificate.
     private func noteAcceptance() {
-        if enclosure?.tls != nil { resources.noteAcceptance(of: interception) }
+        if interceptedTunnel?.tls != nil { resources.noteAcceptance(of: interception) }
     }
 
     /// A program that connects past the proxy is reported by name.

@@ -40,7 +40,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     var isFresh = true
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request comes from inside it.
-    private(set) var enclosure: InterceptedTunnel?
+    private(set) var interceptedTunnel: InterceptedTunnel?
     var interception: Interception?
     var client: Client
     /// The listener that accepted the connection.
@@ -62,7 +62,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     /// It rests, and has released its buffers.
     private var isLight = true
     /// The index in the worker's roster of connections.
-    var place = DownstreamConnection.nowhere
+    var indexInSet = DownstreamConnection.nowhere
     /// There is neither a task nor an exchange: any event on the channel begins one.
     var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -146,8 +146,8 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     /// A client that sends nothing at all gets as much time as for a head. With a `refusal` it gets
     /// only that.
     func start(_ refusal: LupinError? = nil) {
-        let waits = resources.snapshot.waits
-        idleDeadline = resources.loop.deadline(in: min(waits.clientHeader, waits.clientIdle))
+        let timeouts = resources.snapshot.timeouts
+        idleDeadline = resources.loop.deadline(in: min(timeouts.clientHeader, timeouts.clientIdle))
         let limit = resources.snapshot.limits.clientConnections
         self.refusal = refusal
         if policy.isForRedirected, !beginRedirected() { return end() }
@@ -165,7 +165,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
         }
         if let (exchange, interception) = beginning {
             beginning = nil
-            ending = await enclose(exchange, interception)
+            ending = await intercept(exchange, interception)
         }
         if ending == .keep, let arrival = arrival.take() { ending = await serve(arrival) }
         if ending == .close, !http1.mayCloseAtOnce { await linger() }
@@ -190,7 +190,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
         switch ending {
         case .keep: isAgreedUponHTTP2 ? beginHTTP2() : rest()
         case .multiplexed: beginHTTP2()
-        case .close, .reset, .gone, .enclose: close(reset: ending == .reset)
+        case .close, .reset, .gone, .intercept: close(reset: ending == .reset)
         }
     }
 
@@ -208,7 +208,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
             // No request has come yet, so a stop does not wait for the handshake unless the client
             // would notice the stop by it.
             interruptions: resources.shared.hasSuccessor ? .cut : .draining | .cut,
-            deadline: resources.loop.deadline(in: resources.snapshot.waits.tls)
+            deadline: resources.loop.deadline(in: resources.snapshot.timeouts.tls)
         )
         do throws(HandshakeFailure) {
             try await handshake.run()
@@ -223,12 +223,16 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     // MARK: Inside a CONNECT
 
     /// Serves requests from inside an intercepted CONNECT from now on.
-    func enter(_ enclosure: InterceptedTunnel, _ interception: Interception, as user: String?) {
+    func enter(
+        _ interceptedTunnel: InterceptedTunnel,
+        _ interception: Interception,
+        as user: String?
+    ) {
         client.user = user
-        self.enclosure = enclosure
+        self.interceptedTunnel = interceptedTunnel
         self.interception = interception
         isFresh = true
-        isAgreedUponHTTP2 = enclosure.tls?.session.chosenProtocol == "h2"
+        isAgreedUponHTTP2 = interceptedTunnel.tls?.session.chosenProtocol == "h2"
         http1 = DownstreamHTTP1(
             channel,
             slot,
@@ -246,7 +250,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
         let context = DownstreamHTTP2.Context(
             client: client,
             listener: listener,
-            enclosure: enclosure,
+            interceptedTunnel: interceptedTunnel,
             interception: interception,
             ends: clientEnds ?? channel.ends
         )
@@ -340,7 +344,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     private var awaitsRequest: Bool {
         guard resources.shared.hasSuccessor, !resources.isCut else { return false }
         let time =
-            isFresh && enclosure == nil
+            isFresh && interceptedTunnel == nil
             ? WorkerResources.firstRequestTime : WorkerResources.lastRequestTime
         return resources.loop.now &- restsSince < time
     }
@@ -402,7 +406,7 @@ enum Ending: Equatable {
     /// The client is gone.
     case gone
     /// A CONNECT was granted that lupin intercepts.
-    case enclose
+    case intercept
     /// The client speaks HTTP/2 from here on.
     case multiplexed
 }

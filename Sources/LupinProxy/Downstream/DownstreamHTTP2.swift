@@ -11,7 +11,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     struct Context {
         var client: Client
         let listener: WorkerListener
-        let enclosure: InterceptedTunnel?
+        let interceptedTunnel: InterceptedTunnel?
         let interception: Interception?
         let ends: (peer: SocketAddress, local: SocketAddress)?
     }
@@ -55,7 +55,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             growth: resources.windowGrowth
         )
         idleSince = begun
-        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.timeouts.clientIdle)
         admittedBy = resources.snapshot.number
         link.owner = self
     }
@@ -73,7 +73,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     func sweep() {
         let now = resources.loop.now
         if let since = link.connection.unfinishedSince(begun),
-            now &- since >= resources.snapshot.waits.clientHeader
+            now &- since >= resources.snapshot.timeouts.clientHeader
         {
             return link.giveUp(.enhanceYourCalm)
         }
@@ -164,7 +164,9 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         exchanges += 1
         guard !hasNotedAcceptance else { return }
         hasNotedAcceptance = true
-        if context.enclosure?.tls != nil { resources.noteAcceptance(of: context.interception) }
+        if context.interceptedTunnel?.tls != nil {
+            resources.noteAcceptance(of: context.interception)
+        }
     }
 
     private func start(_ arrival: Arrival) {
@@ -172,20 +174,20 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let mustAsk = awaitsClient != nil && resources.snapshot.needsProgram
         // A client that cancelled the stream at once gets no work done (RFC 9113 §10.5).
         guard let request = arrival.request, !arrival.stream.isGone, !mustAsk else {
-            return attend { await service.run() }
+            return runInTask { await service.run() }
         }
         exchange(for: service, request).begin(for: service)
     }
 
     /// Starts a task for a stream.
-    fileprivate func attend(_ work: @escaping () async -> Void) {
+    fileprivate func runInTask(_ work: @escaping () async -> Void) {
         let local = LoopLocal(work, of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) { await local.value() }
     }
 
     /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
-        context.enclosure == nil ? context.listener.policy.authenticator : nil
+        context.interceptedTunnel == nil ? context.listener.policy.authenticator : nil
     }
 
     private func exchange(for service: StreamService, _ request: ParsedRequest?) -> Exchange {
@@ -220,13 +222,13 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         _ ending: Ending,
         of service: StreamService
     ) async {
-        guard ending == .enclose, let interception = exchange.interception else {
+        guard ending == .intercept, let interception = exchange.interception else {
             link.recycle(exchange.takeFields())
             return end(exchange, of: service)
         }
         context.client.number = exchange.client.number
         // The exchange continues inside.
-        await enclose(exchange, interception, service.arrival.stream)
+        await intercept(exchange, interception, service.arrival.stream)
         leave(service)
     }
 
@@ -262,7 +264,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             slot,
             resources,
             snapshot,
-            context.enclosure,
+            context.interceptedTunnel,
             bytesBefore: 0
         )
         exchange.record.version = .http2
@@ -274,7 +276,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         exchanges -= 1
         guard exchanges == 0 else { return }
         idleSince = resources.loop.now
-        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.timeouts.clientIdle)
         if !link.isOpen { return ended() }
         if resources.isCut { return link.cut() }
         if isLeaving { leave() }
@@ -312,7 +314,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     ///
     /// The inside is a connection like any other, on one end of a socket pair; the stream is joined
     /// to the other end.
-    private func enclose(
+    private func intercept(
         _ exchange: Exchange,
         _ interception: Interception,
         _ stream: HTTP2Stream
@@ -332,7 +334,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         resources.add(connection)
         resources.resume(connection)
         let own = ParkingSlot(on: resources.loop)
-        await Passage(stream, outer, own, tunnelIdle: exchange.waits.tunnelIdle).run()
+        await StreamBridge(stream, outer, own, tunnelIdle: exchange.timeouts.tunnelIdle).run()
         own.retire()
     }
 }
@@ -365,6 +367,6 @@ private final class StreamService: ExchangeKeeper {
     func recycle(_ fields: consuming FieldSection) { owner.recycle(fields) }
 
     func resumeInTask(_ exchange: Exchange) {
-        owner.attend { [self] in await owner.end(exchange, exchange.run(), of: self) }
+        owner.runInTask { [self] in await owner.end(exchange, exchange.run(), of: self) }
     }
 }

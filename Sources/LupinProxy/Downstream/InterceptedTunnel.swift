@@ -17,16 +17,16 @@ final class InterceptedTunnel {
     let tls: TLSFilter?
 
     /// The way that a parent proxy has granted to the client; nil for none.
-    let passage: ParentPassage?
+    let parentTunnel: ParentTunnel?
 
     init(
         _ target: KnownTarget,
-        by passage: ParentPassage?,
+        by parentTunnel: ParentTunnel?,
         foreignName: String? = nil,
         tls: TLSFilter? = nil
     ) {
         self.target = target
-        self.passage = passage
+        self.parentTunnel = parentTunnel
         self.foreignName = foreignName
         self.tls = tls
     }

@@ -20,7 +20,7 @@ final class Interception {
     /// The client has been seen to speak HTTP, without TLS.
     let isPlain: Bool
     /// The way through a parent proxy that was opened before the 200; nil where none was asked.
-    var passage: ParentPassage?
+    var parentTunnel: ParentTunnel?
 
     init(
         origin: Origin,
@@ -96,7 +96,7 @@ extension DownstreamConnection {
     /// Continues inside a CONNECT: further exchanges are those of the client inside.
     ///
     /// - Returns: `.keep` when the inside is ready for requests.
-    func enclose(_ exchange: Exchange, _ interception: Interception) async -> Ending {
+    func intercept(_ exchange: Exchange, _ interception: Interception) async -> Ending {
         guard await hasToldClient(exchange.snapshot) else {
             exchange.leave()
             return .gone
@@ -106,9 +106,9 @@ extension DownstreamConnection {
             return .keep
         }
         // A client that may not have a tunnel gets more time: a slow start must not undo a pin.
-        let waits = exchange.snapshot.waits
-        let patience = interception.mayTunnel ? waits.sniff : waits.tls
-        var inside = await look(for: patience, exchange.snapshot)
+        let timeouts = exchange.snapshot.timeouts
+        let timeout = interception.mayTunnel ? timeouts.sniff : timeouts.tls
+        var inside = await look(for: timeout, exchange.snapshot)
         if case .silent = inside, interception.mayTunnel {
             do throws(LupinError) {
                 inside = try await lookAgain(exchange, interception.origin)
@@ -134,7 +134,7 @@ extension DownstreamConnection {
                 )
             )
         // In clear text the parent would get the requests themselves, by connections of ours.
-        case .http where interception.mayTunnel && interception.passage?.isByLogin == true:
+        case .http where interception.mayTunnel && interception.parentTunnel?.isByLogin == true:
             return await exchange.goOnAsTunnel(interception)
         case .http:
             enterPlain(exchange, interception)
@@ -152,13 +152,13 @@ extension DownstreamConnection {
             host: interception.origin.host,
             port: interception.origin.port
         )
-        let enclosure = InterceptedTunnel(KnownTarget(plain), by: interception.passage)
-        enter(enclosure, interception, as: exchange.client.user)
+        let interceptedTunnel = InterceptedTunnel(KnownTarget(plain), by: interception.parentTunnel)
+        enter(interceptedTunnel, interception, as: exchange.client.user)
     }
 
     /// Waits until the 200 has been sent: if the client reads nothing, it would end up inside TLS.
     private func hasToldClient(_ snapshot: Snapshot) async -> Bool {
-        let deadline = resources.loop.deadline(in: snapshot.waits.tls)
+        let deadline = resources.loop.deadline(in: snapshot.timeouts.tls)
         while true {
             guard let isSent = try? channel.flush() else { return false }
             if isSent { return true }
@@ -170,9 +170,9 @@ extension DownstreamConnection {
     }
 
     /// Waits for enough first bytes to recognize the protocol.
-    func look(for patience: UInt64, _ snapshot: Snapshot) async -> Inside {
+    func look(for timeout: UInt64, _ snapshot: Snapshot) async -> Inside {
         let loop = resources.loop
-        var deadline = loop.deadline(in: patience)
+        var deadline = loop.deadline(in: timeout)
         var hasBegun = false
         headAwaitedSince = loop.now
         defer { headAwaitedSince = nil }
@@ -191,7 +191,7 @@ extension DownstreamConnection {
                 }
                 if !hasBegun {
                     hasBegun = true
-                    deadline = loop.deadline(in: snapshot.waits.tls)
+                    deadline = loop.deadline(in: snapshot.timeouts.tls)
                 }
             }
             guard let received = try? channel.receive() else { return .gone }
@@ -238,7 +238,7 @@ extension DownstreamConnection {
         // A program that speaks another protocol would only fail here.
         // Streams could need several connections, and the client has logged in to one.
         let wantsHTTP1 =
-            interception.passage?.isByLogin == true && hello.protocols.contains("http/1.1")
+            interception.parentTunnel?.isByLogin == true && hello.protocols.contains("http/1.1")
         let offersHTTP2 = policy.protocols.contains(.http2) && !wantsHTTP1
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),
@@ -263,7 +263,7 @@ extension DownstreamConnection {
             slot: slot,
             readiness: .downstreamReadable | .downstreamWritable,
             interruptions: .cut,
-            deadline: resources.loop.deadline(in: exchange.snapshot.waits.tls)
+            deadline: resources.loop.deadline(in: exchange.snapshot.timeouts.tls)
         )
         do throws(HandshakeFailure) {
             headAwaitedSince = resources.loop.now
@@ -274,13 +274,13 @@ extension DownstreamConnection {
         }
         exchange.leave()
         let foreignName = isForeign ? hello.serverName : nil
-        let enclosure = InterceptedTunnel(
+        let interceptedTunnel = InterceptedTunnel(
             KnownTarget(origin),
-            by: interception.passage,
+            by: interception.parentTunnel,
             foreignName: foreignName,
             tls: filter
         )
-        enter(enclosure, interception, as: exchange.client.user)
+        enter(interceptedTunnel, interception, as: exchange.client.user)
         return .keep
     }
 }
@@ -301,13 +301,15 @@ extension Exchange {
             record.mode = .tunnel
             let hop = try tunnelHop(to: origin)
             markHopByHop(for: hop)
-            if let passage = interception.passage, passage.isByLogin, let granted = passage.lend() {
+            if let parentTunnel = interception.parentTunnel, parentTunnel.isByLogin,
+                let granted = parentTunnel.lend()
+            {
                 hold(granted)
             } else {
                 guard try await reach(origin, by: hop, tellsClient: false) else { return finish() }
             }
             guard let upstream else { return finish() }
-            try await carry(upstream, to: origin, mayEnclose: false)
+            try await carry(upstream, to: origin, mayIntercept: false)
         } catch {
             // An HTTP response would be bytes of the tunnel.
             endUnanswered(error)

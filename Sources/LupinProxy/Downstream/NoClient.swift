@@ -48,12 +48,13 @@ extension Client {
 extension Exchange {
     /// An exchange of lupin's own, which works for another one beside it.
     ///
-    /// `enclosure` is that of the client's exchange for which it is: it goes by the same way.
+    /// `interceptedTunnel` is that of the client's exchange for which it is: it goes by the same
+    /// way.
     convenience init(
         ofOurOwn slot: ParkingSlot,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        inside enclosure: InterceptedTunnel? = nil
+        inside interceptedTunnel: InterceptedTunnel? = nil
     ) {
         self.init(
             nil,
@@ -62,7 +63,7 @@ extension Exchange {
             slot,
             resources,
             snapshot,
-            enclosure,
+            interceptedTunnel,
             bytesBefore: 0
         )
     }

@@ -12,28 +12,28 @@ extension DownstreamConnection {
     /// - Returns: `.silent` when the server spoke, or neither side: the exchange is connected then.
     /// - Throws: Why there is no connection, for a client that stays silent.
     func lookAgain(_ exchange: Exchange, _ origin: Origin) async throws(LupinError) -> Inside {
-        let patience = exchange.snapshot.waits.tls
+        let timeout = exchange.snapshot.timeouts.tls
         do throws(LupinError) {
             try await exchange.reachSilently(origin)
-            let deadline = resources.loop.deadline(in: patience)
+            let deadline = resources.loop.deadline(in: timeout)
             switch try await waitForFirstWord(exchange, until: deadline) {
             case .server: return .silent
             case .client: break
             case .nobody:
-                exchange.forgetReach()
+                exchange.forgetWay()
                 return .gone
             }
         } catch {
             if error == .clientGone || error == .stopping { return .gone }
             // A client that starts TLS after all gets the error inside, in its own exchange.
             exchange.dropUpstream()
-            let inside = await look(for: patience, exchange.snapshot)
+            let inside = await look(for: timeout, exchange.snapshot)
             if case .silent = inside { throw error }
-            exchange.forgetReach()
+            exchange.forgetWay()
             return inside
         }
-        exchange.forgetReach()
-        return await look(for: patience, exchange.snapshot)
+        exchange.forgetWay()
+        return await look(for: timeout, exchange.snapshot)
     }
 
     private enum Speaker { case client, server, nobody }
@@ -85,7 +85,7 @@ extension Exchange {
     func joinSpeakingServer(of origin: Origin) async -> Ending {
         do throws(LupinError) {
             record.mode = .tunnel
-            if let upstream { try await carry(upstream, to: origin, mayEnclose: false) }
+            if let upstream { try await carry(upstream, to: origin, mayIntercept: false) }
         } catch {
             endUnanswered(error)
         }

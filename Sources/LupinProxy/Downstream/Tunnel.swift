@@ -16,17 +16,17 @@ extension Exchange {
         markHopByHop(for: hop)
         guard try await reach(origin, by: hop, tellsClient: true), let upstream else { return nil }
         grantTunnel()
-        return try await carry(upstream, to: origin, mayEnclose: true)
+        return try await carry(upstream, to: origin, mayIntercept: true)
     }
 
     /// Joins both sides of a tunnel, and ends it if what the client shows inside is refused.
     ///
-    /// - Returns: As `tunnel` does; always nil unless `mayEnclose`.
+    /// - Returns: As `tunnel` does; always nil unless `mayIntercept`.
     @discardableResult
     func carry(
         _ upstream: any Upstream,
         to origin: Origin,
-        mayEnclose: Bool
+        mayIntercept: Bool
     ) async throws(LupinError) -> Interception? {
         let client = downstream.openTunnel()
         let judge =
@@ -36,14 +36,14 @@ extension Exchange {
         let opening = ClientHelloSniffer(
             client.source,
             judge,
-            patience: judge == nil ? snapshot.waits.sniff : snapshot.waits.tls,
+            timeout: judge == nil ? snapshot.timeouts.sniff : snapshot.timeouts.tls,
             slot: slot
         )
         try await join(upstream, (opening, client.sink), opening)
         switch opening.verdict {
         case .passes, nil: return nil
-        case .http where mayEnclose && hasHeardNothing:
-            forgetReach()
+        case .http where mayIntercept && hasHeardNothing:
+            forgetWay()
             return Interception(
                 origin: origin,
                 mayTunnel: false,
@@ -67,7 +67,7 @@ extension Exchange {
     }
 
     /// Undoes the connection to the server.
-    func forgetReach() {
+    func forgetWay() {
         dropUpstream()
         attempts = []
     }
@@ -171,7 +171,7 @@ extension Exchange {
         while !(up.isOver && down.isOver) {
             if opening?.isStopped == true { return }
             let active = max(up.lastActivity, down.lastActivity)
-            let idle = waits.tunnelIdle
+            let idle = timeouts.tunnelIdle
             let due = opening?.verdict == nil ? opening?.deadline ?? .max : .max
             let woken = await slot.park(
                 for: .relayEnded | .cut,

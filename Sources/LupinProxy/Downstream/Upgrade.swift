@@ -76,7 +76,7 @@ extension Exchange {
         }
         record.mode = .upgrade
         var head = response.head
-        HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
+        HopByHop.mark(response: &head.fields, keepsAltSvc: interceptedTunnel == nil)
         record.response = head
         let via = via(received: .http11)
         downstream.beginUpgrade(head, to: chosen.text, via: via)

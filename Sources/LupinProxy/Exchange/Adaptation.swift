@@ -318,7 +318,7 @@ extension Exchange {
     private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {
         var parent = try parentHop(to: origin)
         guard origin.scheme == .https else { return parent.map(NextHop.parent) ?? .origin(origin) }
-        if let proxy = parent?.proxy, proxy.userinfo == nil, enclosure == nil {
+        if let proxy = parent?.proxy, proxy.userinfo == nil, interceptedTunnel == nil {
             parent?.login = ownLogin
         }
         return .secure(origin, try originSecurity(for: origin), through: parent)

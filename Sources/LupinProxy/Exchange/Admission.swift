@@ -26,8 +26,8 @@ extension Exchange {
         }
         try refuseLoops()
         let target: KnownTarget
-        if let enclosure {
-            target = try enclosed(in: enclosure)
+        if let interceptedTunnel {
+            target = try targetInside(interceptedTunnel)
         } else {
             switch request.form {
             case .asterisk:
@@ -41,7 +41,7 @@ extension Exchange {
         }
         let origin = target.origin
         // HTTP/2 has no origin-form: a request that names the listener is for lupin itself.
-        if request.version == .http2, request.form == .absolute, enclosure == nil,
+        if request.version == .http2, request.form == .absolute, interceptedTunnel == nil,
             isOwn(origin.host, port: origin.port)
         {
             own = .page(path: pagePath)
@@ -78,7 +78,7 @@ extension Exchange {
 
     /// Whether the request is for the page of `http://lupin/`; a rule for that host comes first.
     private func isForSetup(_ origin: Origin) -> Bool {
-        request.form == .absolute && enclosure == nil
+        request.form == .absolute && interceptedTunnel == nil
             && snapshot.leavesSetupHost && origin.isSetupPage
     }
 
@@ -113,7 +113,7 @@ extension Exchange {
     /// The requested origin, as far as it can be parsed, for the record of a refusal.
     var requestedOrigin: Origin? {
         guard hasRequest else { return nil }
-        if let enclosure { return enclosure.target.origin }
+        if let interceptedTunnel { return interceptedTunnel.target.origin }
         switch request.form {
         case .absolute, .authority: return (try? namedTarget())?.origin
         case .origin, .asterisk: return nil
@@ -121,21 +121,23 @@ extension Exchange {
     }
 
     /// The target of a request inside a CONNECT: the CONNECT's own target, or an error.
-    private func enclosed(in enclosure: InterceptedTunnel) throws(LupinError) -> KnownTarget {
+    private func targetInside(_ interceptedTunnel: InterceptedTunnel) throws(LupinError)
+        -> KnownTarget
+    {
         guard request.form != .authority else {
             throw .request(status: 400, detail: "A CONNECT inside an intercepted CONNECT.")
         }
         let isAbsolute = request.form == .absolute
         let storage = request.fields.storage
         let range = isAbsolute ? request.authority : request.fields.first(.host)?.value
-        guard let range else { return try enclosure.admit(nil) }
+        guard let range else { return try interceptedTunnel.admit(nil) }
         let scheme =
-            isAbsolute ? request.scheme ?? .http : enclosure.target.origin.scheme
+            isAbsolute ? request.scheme ?? .http : interceptedTunnel.target.origin.scheme
         let bytes = storage.span.extracting(range.range)
         guard let named = resources.target(scheme, bytes) else {
             throw .request(status: 400, detail: "Host has an invalid host or port.")
         }
-        return try enclosure.admit(named.origin)
+        return try interceptedTunnel.admit(named.origin)
     }
 
     /// The most hops that lupin lets Max-Forwards allow behind it (RFC 9110 §7.6.2).

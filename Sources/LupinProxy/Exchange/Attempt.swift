@@ -349,9 +349,9 @@ final class Attempt {
         from upstream: any Upstream
     ) async throws(LupinError) -> ParsedResponse {
         holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
-        let expectDeadline = exchange.slot.loop.deadline(in: exchange.waits.expect)
+        let expectDeadline = exchange.slot.loop.deadline(in: exchange.timeouts.expect)
         var rate = UploadRate(
-            exchange.waits.minRateBytesPerSecond,
+            exchange.timeouts.minRateBytesPerSecond,
             now: exchange.now
         )
         while true {
@@ -446,7 +446,7 @@ final class Attempt {
         // The final response was sent: this attempt fetches the rest of its body.
         if exchange.downstream.isCommitted { return }
         var head = head
-        HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
+        HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.interceptedTunnel == nil)
         exchange.scrub(interim: &head)
         try exchange.downstream.sendInterim(head)
     }
@@ -465,9 +465,9 @@ final class Attempt {
 
     private func waitDeadline() -> UInt64 {
         if let upload = exchange.upload, !upload.isOver {
-            return upload.lastActivity &+ exchange.waits.idle
+            return upload.lastActivity &+ exchange.timeouts.idle
         }
-        return max(sentAt, lastUpload) &+ exchange.waits.responseHeader
+        return max(sentAt, lastUpload) &+ exchange.timeouts.responseHeader
     }
 
     private func timeout() -> LupinError {

@@ -46,11 +46,11 @@ extension Attempt {
             isConnected = true
             switch connected {
             case .http1(let connection):
-                connection.reach = reachOfNew(connection.peer)
+                connection.access = accessOfNew(connection.peer)
                 if protocols == nil { streams.remember(hop, wantsHTTP1: false) }
                 return connection
             case .http2(let connection):
-                connection.reach = reachOfNew(connection.peer)
+                connection.access = accessOfNew(connection.peer)
                 streams.keep(connection)
                 return connection.lease()
             }
@@ -97,9 +97,9 @@ extension Attempt {
                 exchange.resources.pool.lease(for: adapted.hop, known: adapted.target)
             }
         guard let pooled else { return nil }
-        pooled.reach = current(pooled.reach, at: pooled.peer)
-        if mayUse(pooled.reach, at: pooled.peer) { return pooled }
-        if mayBeOwn(pooled.reach.isKnownNotOwn) {
+        pooled.access = current(pooled.access, at: pooled.peer)
+        if mayUse(pooled.access, at: pooled.peer) { return pooled }
+        if mayBeOwn(pooled.access.isKnownNotOwn) {
             pooled.channel.close()
         } else {
             exchange.resources.pool.keep(pooled)
@@ -110,17 +110,17 @@ extension Attempt {
     /// The connection that the client has logged in to, if the request may use it.
     private func bound() -> UpstreamHTTP1? {
         guard let bound = exchange.downstream.bound?.lend(for: hop) else { return nil }
-        bound.reach = current(bound.reach, at: bound.peer)
-        if mayUse(bound.reach, at: bound.peer) { return bound }
+        bound.access = current(bound.access, at: bound.peer)
+        if mayUse(bound.access, at: bound.peer) { return bound }
         bound.channel.close()
         return nil
     }
 
     /// Whether the current access rules let the request use a shared connection.
     private func mayUse(_ connection: UpstreamHTTP2) -> Bool {
-        connection.reach = current(connection.reach, at: connection.peer)
-        if mayBeOwn(connection.reach.isKnownNotOwn) { connection.leave() }
-        return mayUse(connection.reach, at: connection.peer)
+        connection.access = current(connection.access, at: connection.peer)
+        if mayBeOwn(connection.access.isKnownNotOwn) { connection.leave() }
+        return mayUse(connection.access, at: connection.peer)
     }
 
     /// Whether existing connections are unsuitable: the last response was about its connection.
@@ -147,7 +147,7 @@ extension Attempt {
         guard mayShare else { return nil }
         let streams = exchange.resources.pool.streams
         let deadline = min(
-            exchange.slot.loop.deadline(in: exchange.waits.connect),
+            exchange.slot.loop.deadline(in: exchange.timeouts.connect),
             exchange.attemptDeadline
         )
         let failures = streams.failures(at: hop)
@@ -177,7 +177,7 @@ extension Attempt {
     /// Whether an origin that was silent for long still answers.
     private func isAlive(_ connection: UpstreamHTTP2) async throws(LupinError) -> Bool {
         let deadline = min(
-            exchange.slot.loop.deadline(in: Self.pingPatience),
+            exchange.slot.loop.deadline(in: Self.pingTimeout),
             exchange.attemptDeadline
         )
         let waiting = exchange.resources.pool.streams
@@ -196,7 +196,7 @@ extension Attempt {
     }
 
     /// How long a PING may take.
-    private static let pingPatience = Duration.seconds(2)
+    private static let pingTimeout = Duration.seconds(2)
 
     private func checkInterruptions(_ woken: WakeReasons) throws(LupinError) {
         if woken.meets(.cut) { throw .stopping }
@@ -204,17 +204,17 @@ extension Attempt {
     }
 
     /// The reach under the current access rules, which may have changed meanwhile.
-    private func current(_ reach: Reach, at peer: SocketAddress?) -> Reach {
-        if reach.judgedBy == exchange.snapshot.number { return reach }
-        return self.reach(of: peer, isKnownNotOwn: reach.isKnownNotOwn)
+    private func current(_ access: AddressAccess, at peer: SocketAddress?) -> AddressAccess {
+        if access.judgedBy == exchange.snapshot.number { return access }
+        return self.access(of: peer, isKnownNotOwn: access.isKnownNotOwn)
     }
 
     /// Whether the access rules let this request use a connection made for another client or rule.
-    private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
-        if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot.number) {
+    private func mayUse(_ access: AddressAccess, at peer: SocketAddress?) -> Bool {
+        if access.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot.number) {
             return true
         }
-        if mayBeOwn(reach.isKnownNotOwn) { return false }
+        if mayBeOwn(access.isKnownNotOwn) { return false }
         return !isDenied(
             peer,
             to: exchange.client.address,
@@ -222,10 +222,10 @@ extension Attempt {
         )
     }
 
-    private func reach(of peer: SocketAddress?, isKnownNotOwn: Bool) -> Reach {
+    private func access(of peer: SocketAddress?, isKnownNotOwn: Bool) -> AddressAccess {
         let isUnknown = mayBeOwn(isKnownNotOwn)
         let isForLocal = !isUnknown && !isDenied(peer, to: .v4(0x7F00_0001), isHostFromFile: false)
-        return Reach(
+        return AddressAccess(
             judgedBy: exchange.snapshot.number,
             isKnownNotOwn: isKnownNotOwn,
             isRestricted: isUnknown || isDenied(peer, to: .v4(0), isHostFromFile: false),
@@ -234,8 +234,8 @@ extension Attempt {
     }
 
     /// The reach of a connection just made: `Dialer` asks when the rules want it.
-    private func reachOfNew(_ peer: SocketAddress?) -> Reach {
-        reach(of: peer, isKnownNotOwn: exchange.snapshot.access.deniesSelf)
+    private func accessOfNew(_ peer: SocketAddress?) -> AddressAccess {
+        access(of: peer, isKnownNotOwn: exchange.snapshot.access.deniesSelf)
     }
 
     /// Whether a connection from before a reload may lead to another lupin, which the rules deny

@@ -256,7 +256,7 @@ extension Exchange {
 
     /// Whether an attempt failed since its connection lacks the client's login.
     private func lacksLogin(after error: LupinError) -> Bool {
-        error.parent?.status == 407 || enclosure?.passage?.hasEnded == true
+        error.parent?.status == 407 || interceptedTunnel?.parentTunnel?.hasEnded == true
     }
 
     private static let loginIsLost = "the client's login is for another connection"

@@ -9,11 +9,11 @@ extension Exchange {
     var connector: OriginConnector {
         var connector = OriginConnector(in: slot, resources, snapshot.upstream)
         connector.client = client.address
-        connector.timeouts = waits.connecting
+        connector.timeouts = timeouts.connecting
         connector.deadline = attemptDeadline
         connector.interruptions = { self.interruptions }
         connector.proxy = plan?.proxy
-        connector.passage = enclosure?.passage
+        connector.parentTunnel = interceptedTunnel?.parentTunnel
         connector.via = via(received: request.version)
         return connector
     }

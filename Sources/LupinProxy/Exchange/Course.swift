@@ -8,7 +8,7 @@ package enum Phase: CaseIterable, Sendable {
     case arrived
     /// The rules are known. Then what gives the response, or `over`.
     case matched
-    /// A CONNECT is served. Then `over` or `enclosed`.
+    /// A CONNECT is served. Then `over` or `targetInside`.
     case tunnelling
     /// A rule answers. Then `relaying`.
     case answering
@@ -35,7 +35,7 @@ package enum Phase: CaseIterable, Sendable {
     /// An error ends the exchange. Then `over`.
     case failed
     /// It goes on inside a CONNECT.
-    case enclosed
+    case targetInside
     case over
 }
 
@@ -81,10 +81,10 @@ package struct Course: Sendable {
     package func matched(
         _ plan: Plan?,
         _ handler: RequestHandler,
-        isPatient: Bool,
+        hasLongTimeouts: Bool,
         asksForOwner: Bool
     ) -> Need? {
-        if isTaskless, !isPatient { return .shortTimeout }
+        if isTaskless, !hasLongTimeouts { return .shortTimeout }
         switch handler {
         case .tape: return .demand
         case .purge: return .purge
@@ -201,6 +201,6 @@ package struct Course: Sendable {
     // MARK: The end
 
     package mutating func fail() { phase = .failed }
-    package mutating func enclose() { phase = .enclosed }
+    package mutating func intercept() { phase = .targetInside }
     package mutating func end() { phase = .over }
 }

@@ -76,7 +76,7 @@ extension Exchange {
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && isChallenged,
-            keepsAltSvc: enclosure == nil
+            keepsAltSvc: interceptedTunnel == nil
         )
         // In one expression: changing it afterwards would copy it.
         var body = ResponseBody(
@@ -86,7 +86,7 @@ extension Exchange {
             date: head.fields.first(.date) == nil ? resources.dateText : nil,
             // A response may precede the end of the request: the client may never send the rest.
             closes: resources.isDraining || !isUploadDone
-                || enclosure?.passage?.endsBehindResponse(of: upstream) == true
+                || interceptedTunnel?.parentTunnel?.endsBehindResponse(of: upstream) == true
                 // The client takes its login for that of its own connection.
                 || (upstream?.isForOneClient == true && upstream?.isReading == false),
             isLoginUnderWay: head.status == 407 && upstream?.isForOneClient == true
@@ -168,8 +168,8 @@ extension Exchange {
         to sink: any BodySink
     ) throws(LupinError) -> BodyRelay? {
         deliveryBegun = now
-        let passage = try passAtOnce(from: source, to: sink)
-        isDelivered = passage == .sent
+        let progress = try passAtOnce(from: source, to: sink)
+        isDelivered = progress == .sent
         if isDelivered {
             noteReceived()
             return nil
@@ -178,7 +178,7 @@ extension Exchange {
             from: source,
             to: sink,
             slot: slot,
-            isFinishing: passage == .staged
+            isFinishing: progress == .staged
         )
         download = relay
         pumpBodies()
@@ -196,7 +196,7 @@ extension Exchange {
     }
 
     /// How much of a body was sent without a relay.
-    private enum Passage {
+    private enum Progress {
         /// All of it was sent.
         case sent
         /// The sink has all of it, including its end, and has not sent everything.
@@ -214,7 +214,7 @@ extension Exchange {
     private func passAtOnce(
         from source: any BodySource,
         to sink: any BodySink
-    ) throws(LupinError) -> Passage {
+    ) throws(LupinError) -> Progress {
         switch try source.pull() {
         case .blocked: return .begun
         case .end:
@@ -237,7 +237,7 @@ extension Exchange {
     func awaitMore(of relay: BodyRelay) async throws(LupinError) {
         // A response that the client does not read must not delay the stop.
         if resources.isCut { throw .stopping }
-        let deadline = min(lastActivity(of: relay) &+ waits.idle, totalDeadline)
+        let deadline = min(lastActivity(of: relay) &+ timeouts.idle, totalDeadline)
         let woken = await slot.park(
             for: .relayEnded | .downstreamClosed | .cut,
             until: min(deadline, throttleDeadline)
@@ -248,7 +248,7 @@ extension Exchange {
         if downstream.isClientGone { throw .clientGone }
         if let failure = uploadFailure { throw failure }
         let now = self.now
-        let isIdle = now &- lastActivity(of: relay) >= waits.idle
+        let isIdle = now &- lastActivity(of: relay) >= timeouts.idle
         if isIdle || now >= totalDeadline {
             throw LupinError(
                 .connectionReadTimeout,
@@ -354,7 +354,9 @@ extension Exchange {
         dropUpstream()
         record.outcome = error.isDenial ? .denied : .error
         // A stream of HTTP/2 is no connection.
-        if request.version != .http2, enclosure?.passage?.endsBeforeResponse == true { return }
+        if request.version != .http2, interceptedTunnel?.parentTunnel?.endsBeforeResponse == true {
+            return
+        }
         do throws(LupinError) {
             try await answer(error)
         } catch {

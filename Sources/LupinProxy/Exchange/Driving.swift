@@ -62,7 +62,7 @@ extension Exchange {
         // An exchange that has ended keeps its keeper until its record is written.
         guard isTaskless, let keeper = keeper.take() else { return }
         course.leaveToTask()
-        caching?.shared?.question?.wait(in: slot)
+        caching?.shared?.query?.wait(in: slot)
         resources.count(need)
         keeper.resumeInTask(self)
     }
@@ -70,7 +70,7 @@ extension Exchange {
 
 extension WorkerResources {
     /// How long an exchange may go on without a task, in microseconds.
-    static let tasklessTime: UInt64 = Waits.patienceMin / 2
+    static let tasklessTime: UInt64 = LoopTimeouts.taskDelayMax / 2
 
     /// Starts a task that watches exchanges which take long, unless there is one.
     func watch() {
@@ -113,7 +113,7 @@ extension Exchange {
             await fail(error)
             course.end()
         }
-        return course.phase == .enclosed ? .enclose : finish()
+        return course.phase == .targetInside ? .intercept : finish()
     }
 
     /// Goes on, with every wait, until nothing is left to do here.
@@ -139,7 +139,7 @@ extension Exchange {
             course.end()
         case .connect:
             guard let origin = target?.origin else { throw .stopping }
-            try await serveConnect(at: origin) == .enclose ? course.enclose() : course.end()
+            try await serveConnect(at: origin) == .intercept ? course.intercept() : course.end()
         case .store:
             try await answerThroughCache()
             course.end()

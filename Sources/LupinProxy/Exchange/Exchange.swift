@@ -14,7 +14,7 @@ final class Exchange: IndexedMember {
     let resources: WorkerResources
     let snapshot: Snapshot
     /// The intercepted CONNECT that the request came through; nil for none.
-    let enclosure: InterceptedTunnel?
+    let interceptedTunnel: InterceptedTunnel?
     /// Set when this is a CONNECT that is intercepted.
     private(set) var interception: Interception?
     /// The client's request: never changed, except for marks on fields that are not forwarded.
@@ -38,15 +38,19 @@ final class Exchange: IndexedMember {
     /// nil when no rule matches.
     var plan: Plan?
     /// The timeouts that the plan sets; nil for those of the settings.
-    private var ownWaits: Waits?
-    var waits: Waits {
-        get { ownWaits ?? snapshot.waits }
-        set { ownWaits = newValue }
+    private var ownTimeouts: LoopTimeouts?
+    var timeouts: LoopTimeouts {
+        get { ownTimeouts ?? snapshot.timeouts }
+        set { ownTimeouts = newValue }
     }
     /// Whether no timeout can expire before the exchange is certain to have a task.
-    var isPatient: Bool {
-        // Not by `waits`, which would count a reference.
-        if let ownWaits { ownWaits.isPatient } else { snapshot.waits.isPatient }
+    var hasLongTimeouts: Bool {
+        // Not by `timeouts`, which would count a reference.
+        if let ownTimeouts {
+            ownTimeouts.hasLongTimeouts
+        } else {
+            snapshot.timeouts.hasLongTimeouts
+        }
     }
     /// When `timeouts.total` expires, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
@@ -68,7 +72,7 @@ final class Exchange: IndexedMember {
     /// The request as sent upstream, when it is remembered and adapters changed it.
     var sent: SentRequest?
     /// The index in the roster of exchanges under way.
-    var place = Exchange.nowhere
+    var indexInSet = Exchange.nowhere
     /// The exchange was cancelled; later failures are reported as that.
     private(set) var isCancelled = false
     /// The level of log lines for this exchange.
@@ -127,7 +131,7 @@ final class Exchange: IndexedMember {
         _ slot: ParkingSlot,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        _ enclosure: InterceptedTunnel?,
+        _ interceptedTunnel: InterceptedTunnel?,
         bytesBefore: UInt64
     ) {
         // What is asked of a parameter comes before the parameter is stored: stored where it is
@@ -148,7 +152,7 @@ final class Exchange: IndexedMember {
         begun = resources.now
         // Its members are set here: an initializer that took them would return a copy.
         record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
-        if enclosure != nil { record.mode = .intercept }
+        if interceptedTunnel != nil { record.mode = .intercept }
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         logLevel = snapshot.logLevel
@@ -158,7 +162,7 @@ final class Exchange: IndexedMember {
         self.slot = slot
         self.resources = resources
         self.snapshot = snapshot
-        self.enclosure = enclosure
+        self.interceptedTunnel = interceptedTunnel
     }
 
     /// Microseconds of the loop's clock, as of this batch of events.
@@ -198,7 +202,7 @@ final class Exchange: IndexedMember {
             if try await isChallengedByParent(before: begun) { return .keep }
             interception = begun
             try beginInterception()
-            return .enclose
+            return .intercept
         }
         return .keep
     }
@@ -206,7 +210,7 @@ final class Exchange: IndexedMember {
     /// Tunnels a CONNECT, as long as what is inside may stay unseen.
     private func goThrough(to origin: Origin) async throws(LupinError) -> Ending {
         interception = try await tunnel(to: origin)
-        return interception == nil ? .keep : .enclose
+        return interception == nil ? .keep : .intercept
     }
 
     /// Matches the rules against the client's original request, or against that of a redirect, and
@@ -224,7 +228,7 @@ final class Exchange: IndexedMember {
         beginTrace()
         noteMatch()
         // All legs share the time limit that the first was given.
-        if let total = waits.total, totalDeadline == .max {
+        if let total = timeouts.total, totalDeadline == .max {
             totalDeadline = total > .max - begun ? .max : begun + total
         }
     }
@@ -255,7 +259,7 @@ final class Exchange: IndexedMember {
         logLevel = max(hasMoved ? logLevel : .exchange, plan.log.level ?? snapshot.logLevel)
         if let headers = plan.log.headers { record.headers = headers }
         if plan.hasTimeouts {
-            waits = Waits(snapshot.settings.timeouts.applying(plan.timeouts))
+            timeouts = LoopTimeouts(snapshot.settings.timeouts.applying(plan.timeouts))
         }
     }
 
@@ -376,7 +380,7 @@ final class Exchange: IndexedMember {
 
 extension Exchange {
     /// Copies the request of another exchange, which this one works for.
-    func standIn(for outer: Exchange) {
+    func inherit(from outer: Exchange) {
         client = outer.client
         request = outer.request
         clientRequest = outer.clientRequest
@@ -384,7 +388,7 @@ extension Exchange {
         hasRequest = true
         plan = outer.plan
         authentication = plan.flatMap { .of($0, for: self) }
-        waits = outer.waits
+        timeouts = outer.timeouts
         totalDeadline = outer.totalDeadline
         wishes = outer.wishes
         record.origin = outer.record.origin

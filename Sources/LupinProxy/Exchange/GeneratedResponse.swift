@@ -75,7 +75,7 @@ extension Exchange {
         name(&response)
         // After a malformed request the position of the next one is unknown.
         // A login to a connection is over with the connection that failed.
-        response.closes = !hasRequest || enclosure?.passage?.isByLogin == true
+        response.closes = !hasRequest || interceptedTunnel?.parentTunnel?.isByLogin == true
         try await send(response)
     }
 

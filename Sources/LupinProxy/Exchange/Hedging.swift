@@ -88,10 +88,10 @@ extension Exchange {
         }
         dropUpstream()
         // The record has them in the order of their start.
-        let place = hedges.firstIndex { $0 === winner } ?? 0
-        note(losers: hedges[..<place])
+        let index = hedges.firstIndex { $0 === winner } ?? 0
+        note(losers: hedges[..<index])
         appendLosers()
-        note(losers: hedges[(place + 1)...])
+        note(losers: hedges[(index + 1)...])
         winner.handOver()
         attempt = Attempt(moved, movedTo: self)
         return response
@@ -197,7 +197,7 @@ final class HedgedAttempt {
         self.adapted = adapted
         let slot = ParkingSlot(on: outer.slot.loop)
         inner = Exchange(ofOurOwn: slot, outer.resources, outer.snapshot)
-        inner.standIn(for: outer)
+        inner.inherit(from: outer)
         inner.trace = outer.trace
         let local = LoopLocal(self, of: slot.loop.executor)
         let (waitBegun, begin) = (slot.loop.now, slot.loop.deadline(in: delay))

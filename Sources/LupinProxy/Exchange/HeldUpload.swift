@@ -185,12 +185,12 @@ extension Exchange {
         _ source: any BodySource,
         into collected: CollectedBody
     ) async throws(LupinError) -> Bool {
-        var idleDeadline = slot.loop.now &+ waits.idle
+        var idleDeadline = slot.loop.now &+ timeouts.idle
         while true {
             switch try source.pull() {
             case .end: return true
             case .payload:
-                idleDeadline = slot.loop.now &+ waits.idle
+                idleDeadline = slot.loop.now &+ timeouts.idle
                 let offer = try source.offer(to: collected, keeping: nil)
                 if offer.isEnd { return true }
                 if !offer.isAllTaken { return false }

@@ -55,15 +55,15 @@ final class AuthorityCache {
 
     /// The target that `authority` names; nil when it is not a valid host and port.
     func target(_ scheme: Scheme, _ authority: Span<UInt8>) -> KnownTarget? {
-        let place = Self.place(scheme, authority)
-        if let known = known(scheme, authority, at: place) { return known }
+        let slot = Self.slot(scheme, authority)
+        if let known = known(scheme, authority, at: slot) { return known }
         guard let (host, port) = AuthorityText.parse(authority) else { return nil }
         let target = KnownTarget(
             Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
         )
         put(
             Entry(scheme: scheme, bytes: [UInt8](copying: authority), target: target),
-            at: place
+            at: slot
         )
         return target
     }
@@ -71,23 +71,23 @@ final class AuthorityCache {
     private func known(
         _ scheme: Scheme,
         _ authority: Span<UInt8>,
-        at place: Int
+        at slot: Int
     ) -> KnownTarget? {
         // Part by part: a copy of the entry would retain all of them.
-        guard entries[place].scheme == scheme else { return nil }
-        let bytes = entries[place].bytes
-        return bytes.span.isSame(as: authority) ? entries[place].target : nil
+        guard entries[slot].scheme == scheme else { return nil }
+        let bytes = entries[slot].bytes
+        return bytes.span.isSame(as: authority) ? entries[slot].target : nil
     }
 
     /// The entries are moved out and back, which avoids the run-time exclusivity check.
-    private func put(_ entry: Entry, at place: Int) {
+    private func put(_ entry: Entry, at slot: Int) {
         var entries: [Entry] = []
         swap(&entries, &self.entries)
-        entries[place] = entry
+        entries[slot] = entry
         swap(&entries, &self.entries)
     }
 
-    private static func place(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {
+    private static func slot(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {
         let hash = authority.sparseHash &+ UInt64(scheme.rawValue)
         return Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) &>> 58)
     }

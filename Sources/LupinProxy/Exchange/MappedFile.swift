@@ -157,18 +157,18 @@ extension Exchange {
     func onBodyThread<Value: Sendable>(
         _ job: @escaping @Sendable () -> Value
     ) async throws(LupinError) -> Value? {
-        let question = Question<Value>(slot)
-        defer { question.close() }
-        let reply = question.reply
+        let promise = Promise<Value>(slot)
+        defer { promise.close() }
+        let reply = promise.reply
         guard resources.shared.bodyThread.submit({ reply(job()) }) else { return nil }
-        let deadline = min(slot.loop.deadline(in: Self.bodyThreadPatience), totalDeadline)
-        while question.isOpen, slot.loop.now < deadline {
+        let deadline = min(slot.loop.deadline(in: Self.bodyThreadTimeout), totalDeadline)
+        while promise.isOpen, slot.loop.now < deadline {
             try await park(.bodyThread, for: .answered, until: deadline)
         }
-        return question.answer
+        return promise.answer
     }
 
-    private static let bodyThreadPatience = Duration.seconds(10)
+    private static let bodyThreadTimeout = Duration.seconds(10)
 
     // MARK: Answers
 

@@ -71,10 +71,10 @@ extension Exchange {
         if connection?.isForOneClient == true { parent.user = "\(record.id)" }
         // A login to a connection that gave no tunnel is of no use to another one.
         if connection != nil || (parent.login != nil && !adapted.logsInToConnection) {
-            interception.passage = ParentPassage(connection, to: origin, by: parent, since: now)
+            interception.parentTunnel = ParentTunnel(connection, to: origin, by: parent, since: now)
         }
         if connection != nil, parent.identity == nil { credentials.noteOpen(parent.proxy) }
-        forgetReach()
+        forgetWay()
         return false
     }
 }

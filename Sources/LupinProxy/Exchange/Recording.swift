@@ -74,7 +74,7 @@ extension Exchange: TurnWork {
             returnsLine: capture != nil
         )
         if let telemetry = snapshot.telemetry {
-            resources.export(finished, at: trace?.place, by: telemetry)
+            resources.export(finished, at: trace?.spanContext, by: telemetry)
         }
         if let capture {
             let request = sent?.head ?? finished.request

@@ -99,7 +99,7 @@ extension Exchange {
         retry = RetryProgress()
         authentication = nil
         throttledUpload = nil
-        waits = snapshot.waits
+        timeouts = snapshot.timeouts
         let target = KnownTarget(leg.origin)
         match(target)
         keepProxyAuthorization(for: leg.parent, to: leg.origin)

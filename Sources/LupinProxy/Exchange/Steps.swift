@@ -30,7 +30,7 @@ extension Exchange {
             case .relaying: need = try relay()
             case .finishing: need = finishAtOnce()
             case .failed: throw failure ?? .stopping
-            case .obtained, .enclosed, .over: return nil
+            case .obtained, .targetInside, .over: return nil
             }
             if let need { return need }
         }
@@ -79,7 +79,7 @@ extension Exchange {
         let need = course.matched(
             plan,
             handler,
-            isPatient: isPatient,
+            hasLongTimeouts: hasLongTimeouts,
             asksForOwner: asksForOwner
         )
         if let need { return need }

@@ -49,7 +49,7 @@ final class RedisClient {
         _ commands: RedisCommands,
         about key: [UInt8],
         slot: ParkingSlot? = nil
-    ) -> RedisQuestion? {
+    ) -> RedisQuery? {
         let target = node(of: key)
         switch tier.health.permit(target, now: resources.loop.now) {
         case .pass: break
@@ -59,9 +59,9 @@ final class RedisClient {
         case .leave: return nil
         }
         let deadline = resources.loop.deadline(in: tier.timeoutUs)
-        let question = RedisQuestion(commands, key: key, slot: slot, until: deadline)
-        send(question, to: target)
-        return question
+        let query = RedisQuery(commands, key: key, slot: slot, until: deadline)
+        send(query, to: target)
+        return query
     }
 
     /// An open connection to a key's node; nil where there is none, or the node is left alone.
@@ -76,33 +76,33 @@ final class RedisClient {
 
     /// Looks for the value of a key, for `asker`, which has no task.
     ///
-    /// At `patience`, in µs of the loop's clock, it needs one.
+    /// At `taskDeadline`, in µs of the loop's clock, it needs one.
     func look(
         for key: [UInt8],
         by connection: RedisConnection,
         _ asker: any RedisAsker,
-        until patience: UInt64
-    ) -> RedisQuestion {
+        until taskDeadline: UInt64
+    ) -> RedisQuery {
         let deadline = resources.loop.deadline(in: tier.timeoutUs)
-        let question = RedisQuestion(tier.look(key), key: key, until: deadline)
-        question.wait(asker, until: min(deadline, patience))
-        connection.ask(question)
-        return question
+        let query = RedisQuery(tier.look(key), key: key, until: deadline)
+        query.wait(asker, until: min(deadline, taskDeadline))
+        connection.ask(query)
+        return query
     }
 
     /// The replies, once all are there; nil when there will be none in time.
     func replies<Failure: Error>(
-        to question: RedisQuestion,
+        to query: RedisQuery,
         waiting park: (UInt64) async throws(Failure) -> Void
     ) async throws(Failure) -> [RedisReply]? {
-        let deadline = question.deadline
-        defer { question.leave() }
-        while question.isOpen, resources.loop.now < deadline { try await park(deadline) }
-        if question.isOpen, let target = question.asked {
+        let deadline = query.deadline
+        defer { query.leave() }
+        while query.isOpen, resources.loop.now < deadline { try await park(deadline) }
+        if query.isOpen, let target = query.asked {
             let limit = UnitText.duration(tier.settings.timeout.milliseconds)
             tier.note(failureOf: target, "no answer within \(limit)", now: resources.loop.now)
         }
-        return question.replies
+        return query.replies
     }
 
     // MARK: Dropping
@@ -119,7 +119,7 @@ final class RedisClient {
             "PUBLISH",
             [.bytes(tier.dropping.channel), .bytes(message)]
         )
-        send(RedisQuestion(publication), to: anyNode)
+        send(RedisQuery(publication), to: anyNode)
     }
 
     /// A node for messages: every node of a cluster passes them on.
@@ -140,11 +140,11 @@ final class RedisClient {
                 tier.dropping.note(url, nowUs: resources.wallNow)
                 resources.shared.responses.invalidate(url[...], nowUs: resources.wallNow)
             },
-            deliver: { question, replies, _ in question.finish(replies) },
+            deliver: { query, replies, _ in query.finish(replies) },
             whenClosed: { [weak self] _, _ in self?.listenAgain() }
         )
         listening = connection
-        connection.ask(RedisQuestion(RedisCommands("SUBSCRIBE", [.bytes(tier.dropping.channel)])))
+        connection.ask(RedisQuery(RedisCommands("SUBSCRIBE", [.bytes(tier.dropping.channel)])))
     }
 
     private func listenAgain() {
@@ -186,11 +186,11 @@ final class RedisClient {
 
     private func target(_ address: NodeAddress) -> RedisTarget? {
         guard let host = Host(address.host) ?? Host("[\(address.host)]") else { return nil }
-        return RedisTarget(place: .network(host, address.port), isSecure: tier.home.isSecure)
+        return RedisTarget(endpoint: .network(host, address.port), isSecure: tier.home.isSecure)
     }
 
-    private func send(_ question: RedisQuestion, to target: RedisTarget, isAsking: Bool = false) {
-        connection(to: target).ask(question, isAsking: isAsking)
+    private func send(_ query: RedisQuery, to target: RedisTarget, isAsking: Bool = false) {
+        connection(to: target).ask(query, isAsking: isAsking)
     }
 
     private func connection(to target: RedisTarget) -> RedisConnection {
@@ -222,39 +222,39 @@ final class RedisClient {
     // MARK: Answers
 
     private func deliver(
-        _ question: RedisQuestion,
+        _ query: RedisQuery,
         _ replies: [RedisReply],
         from connection: RedisConnection
     ) {
         let asked = connection.target.address
         let redirection = replies.lazy.compactMap { Redirection($0, asked: asked) }.first
-        if let redirection { return follow(redirection, question) }
+        if let redirection { return follow(redirection, query) }
         for case .failure(let text) in replies {
             guard tier.isOutage(text) else { continue }
             tier.note(failureOf: connection.target, text, now: resources.loop.now)
-            return question.fail()
+            return query.fail()
         }
         // A late reply counts as a failure: the node would slow the next request, too.
-        if resources.loop.now &- question.askedAt <= tier.timeoutUs {
+        if resources.loop.now &- query.askedAt <= tier.timeoutUs {
             tier.noteSuccess(of: connection.target)
         }
-        question.finish(replies)
+        query.finish(replies)
     }
 
-    private func follow(_ redirection: Redirection, _ question: RedisQuestion) {
-        guard question.redirections < Self.redirectionsMax else { return question.fail() }
-        question.redirections += 1
+    private func follow(_ redirection: Redirection, _ query: RedisQuery) {
+        guard query.redirections < Self.redirectionsMax else { return query.fail() }
+        query.redirections += 1
         // It may have to wait for a connection.
-        question.promote()
+        query.promote()
         switch redirection {
         case .moved(let slot, let address):
             slots.move(slot, to: address)
             learn(besides: nil)
-            guard let target = target(address) else { return question.fail() }
-            send(question, to: target)
+            guard let target = target(address) else { return query.fail() }
+            send(query, to: target)
         case .ask(let address):
-            guard let target = target(address) else { return question.fail() }
-            send(question, to: target, isAsking: true)
+            guard let target = target(address) else { return query.fail() }
+            send(query, to: target, isAsking: true)
         }
     }
 
@@ -267,14 +267,14 @@ final class RedisClient {
         let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
         guard let node = known.first(where: isUsable) else { return }
         learntAt = now
-        let question = RedisQuestion(RedisCommands("CLUSTER", ["SLOTS"])) {
+        let query = RedisQuery(RedisCommands("CLUSTER", ["SLOTS"])) {
             [weak self] in self?.learn(from: $0, at: node)
         }
-        send(question, to: node)
+        send(query, to: node)
     }
 
-    private func learn(from question: RedisQuestion, at node: RedisTarget) {
-        guard let reply = question.replies?.first,
+    private func learn(from query: RedisQuery, at node: RedisTarget) {
+        guard let reply = query.replies?.first,
             let map = SlotMap(slots: reply, asked: node.address)
         else { return }
         slots = map
@@ -285,7 +285,7 @@ final class RedisClient {
         // On a new connection: the old one may be dead without a sign of it.
         if target == tier.home { home = nil }
         connections.removeValue(forKey: target)?.close()
-        send(RedisQuestion(RedisCommands("PING")), to: target)
+        send(RedisQuery(RedisCommands("PING")), to: target)
         learn(besides: target)
     }
 }

@@ -23,15 +23,15 @@ final class RedisConnection {
     private var state = State.connecting
     /// Bytes to send, and the queries that wait for replies, in their order.
     private var unsent: [UInt8] = []
-    private var waiting: [RedisQuestion] = []
+    private var waiting: [RedisQuery] = []
     private var answered = 0
     private var isSendingSoon = false
     /// The replies so far to the first query that waits.
     private var replies: [RedisReply] = []
     /// The first query on the connection; an error in its replies ends it.
-    private var greeting: RedisQuestion?
+    private var greeting: RedisQuery?
     /// Called with each query and its replies; it decides when the query is over.
-    private let deliver: (RedisQuestion, [RedisReply], RedisConnection) -> Void
+    private let deliver: (RedisQuery, [RedisReply], RedisConnection) -> Void
     /// Called once, when it ends; with the reason, unless it was only idle.
     private let whenClosed: (RedisConnection, String?) -> Void
     /// Called with what is published, on a connection that subscribes; nil for one that asks.
@@ -48,7 +48,7 @@ final class RedisConnection {
         _ resources: WorkerResources,
         replyBytesMax: Int,
         onMessage: (([UInt8]) -> Void)? = nil,
-        deliver: @escaping (RedisQuestion, [RedisReply], RedisConnection) -> Void,
+        deliver: @escaping (RedisQuery, [RedisReply], RedisConnection) -> Void,
         whenClosed: @escaping (RedisConnection, String?) -> Void
     ) {
         self.target = target
@@ -67,19 +67,19 @@ final class RedisConnection {
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
     /// Sends the commands of a query behind those before; the query fails where that is impossible.
-    func ask(_ question: RedisQuestion, isAsking: Bool = false) {
-        guard !isClosed, unsentCount < Self.unsentMax else { return question.fail() }
-        (question.asked, question.askedAt) = (target, slot.loop.now)
-        question.isAsking = isAsking
+    func ask(_ query: RedisQuery, isAsking: Bool = false) {
+        guard !isClosed, unsentCount < Self.unsentMax else { return query.fail() }
+        (query.asked, query.askedAt) = (target, slot.loop.now)
+        query.isAsking = isAsking
         if isAsking {
             // ASKING holds for the next command only.
-            question.commands.append(to: &unsent, eachBehind: RedisCommands("ASKING"))
+            query.commands.append(to: &unsent, eachBehind: RedisCommands("ASKING"))
         } else {
-            question.commands.append(to: &unsent)
+            query.commands.append(to: &unsent)
         }
-        waiting.append(question)
+        waiting.append(query)
         // Before the connection is made, the task waits for something else.
-        if isOpen, question.patience < slot.deadline { slot.extend(to: question.patience) }
+        if isOpen, query.taskDeadline < slot.deadline { slot.extend(to: query.taskDeadline) }
         sendSoon()
     }
 
@@ -122,7 +122,7 @@ final class RedisConnection {
             greet()
             state = .open(channel)
             // The time to connect must not count as the time to answer.
-            for question in waiting { question.askedAt = slot.loop.now }
+            for query in waiting { query.askedAt = slot.loop.now }
             send()
             try await read(channel)
         } catch {
@@ -131,14 +131,14 @@ final class RedisConnection {
         state = .closed
         let left = waiting[answered...]
         waiting = []
-        for question in left { question.fail() }
+        for query in left { query.fail() }
         slot.retire()
         whenClosed(self, reason)
     }
 
     private func connect() async throws(RedisFailure) -> Channel {
         let snapshot = resources.snapshot
-        switch target.place {
+        switch target.endpoint {
         case .path(let path):
             do throws(SystemError) {
                 let channel = try LocalSocket.connect(to: path, on: resources.loop)
@@ -179,7 +179,7 @@ final class RedisConnection {
         }
         if server.database != 0 { commands.add("SELECT", [.text(String(server.database))]) }
         if commands.isEmpty { return }
-        let greeting = RedisQuestion(commands, key: nil)
+        let greeting = RedisQuery(commands, key: nil)
         self.greeting = greeting
         waiting.insert(greeting, at: 0)
         var bytes: [UInt8] = []
@@ -197,7 +197,7 @@ final class RedisConnection {
             }
             let woken = await slot.park(
                 for: .upstreamReadable | .upstreamWritable | .cut,
-                until: min(slot.loop.deadline(in: Self.idleTime), patience)
+                until: min(slot.loop.deadline(in: Self.idleTime), taskDeadline)
             )
             if woken.meets(.cut) { return }
             guard woken == .timedOut, !callTasks() else { continue }
@@ -206,23 +206,23 @@ final class RedisConnection {
             } else if waiting.count > answered {
                 throw RedisFailure(reason: "it is silent")
             } else {
-                ask(RedisQuestion(RedisCommands("PING")))
+                ask(RedisQuery(RedisCommands("PING")))
             }
         }
     }
 
     /// When the first query without a task needs one.
-    private var patience: UInt64 {
-        waiting[answered...].first(where: \.hasAsker)?.patience ?? .max
+    private var taskDeadline: UInt64 {
+        waiting[answered...].first(where: \.hasAsker)?.taskDeadline ?? .max
     }
 
     /// Promotes queries whose replies are late, so that tasks wait for them.
     /// - Returns: Whether there are such.
     private func callTasks() -> Bool {
         let late = waiting[answered...].filter {
-            $0.hasAsker && $0.patience <= slot.loop.now
+            $0.hasAsker && $0.taskDeadline <= slot.loop.now
         }
-        for question in late { question.promote() }
+        for query in late { query.promote() }
         return !late.isEmpty
     }
 
@@ -268,21 +268,21 @@ final class RedisConnection {
             return onMessage(parts[2].bytes ?? [])
         }
         guard answered < waiting.count else { throw .malformed("a reply to nothing") }
-        let question = waiting[answered]
-        if replies.isEmpty { replies.reserveCapacity(question.replyCount) }
+        let query = waiting[answered]
+        if replies.isEmpty { replies.reserveCapacity(query.replyCount) }
         replies.append(reply)
-        guard replies.count == question.replyCount else { return }
+        guard replies.count == query.replyCount else { return }
         var taken: [RedisReply] = []
         swap(&taken, &replies)
-        if question.isAsking { taken = taken.indices.filter { $0 % 2 == 1 }.map { taken[$0] } }
+        if query.isAsking { taken = taken.indices.filter { $0 % 2 == 1 }.map { taken[$0] } }
         answered += 1
         // Only now and then, so that the cost of one reply doesn't grow with the queue.
         if answered == waiting.count || answered > 256 {
             waiting.removeFirst(answered)
             answered = 0
         }
-        if question === greeting { return try checkGreeting(taken) }
-        deliver(question, taken, self)
+        if query === greeting { return try checkGreeting(taken) }
+        deliver(query, taken, self)
     }
 
     private func checkGreeting(_ replies: [RedisReply]) throws(RedisProblem) {

@@ -20,7 +20,7 @@ extension Exchange: RedisAsker {
             return false
         }
         noteMiss(use)
-        use.shared?.question = look(for: key, client)
+        use.shared?.query = look(for: key, client)
         return true
     }
 
@@ -34,25 +34,25 @@ extension Exchange: RedisAsker {
     }
 
     /// Asks for what the shared store has under a key; without a task by an open connection alone.
-    func look(for key: [UInt8], _ client: RedisClient) -> RedisQuestion? {
+    func look(for key: [UInt8], _ client: RedisClient) -> RedisQuery? {
         guard isTaskless else { return client.ask(client.tier.look(key), about: key, slot: slot) }
         return client.openConnection(for: key).map { connection in
-            client.look(for: key, by: connection, self, until: patience)
+            client.look(for: key, by: connection, self, until: taskDeadline)
         }
     }
 
     /// When the exchange needs a task, in microseconds of the loop's clock.
-    private var patience: UInt64 {
-        let (patience, isOverflow) =
+    private var taskDeadline: UInt64 {
+        let (taskDeadline, isOverflow) =
             begun.addingReportingOverflow(WorkerResources.tasklessTime)
-        return isOverflow ? .max : patience
+        return isOverflow ? .max : taskDeadline
     }
 
-    func questionNeedsTask(_ question: RedisQuestion) { promote(because: .lateness) }
+    func queryNeedsTask(_ query: RedisQuery) { promote(because: .lateness) }
 
-    func questionIsOver(_ question: RedisQuestion) {
+    func queryIsOver(_ query: RedisQuery) {
         // A query that fails at once is noticed by the caller that sent it.
-        if caching?.shared?.question === question { goOn() }
+        if caching?.shared?.query === query { goOn() }
     }
 
     /// Serves what the shared store has answered.
@@ -69,11 +69,11 @@ extension Exchange: RedisAsker {
     func hear(_ use: CacheUse, _ client: RedisClient) -> Bool? {
         if let isFound = use.shared?.isFound { return isFound }
         var isFound = false
-        if let question = use.shared?.question {
-            if question.isOpen { return nil }
-            switch take(question.replies, under: question.key ?? [], use, client.tier) {
+        if let query = use.shared?.query {
+            if query.isOpen { return nil }
+            switch take(query.replies, under: query.key ?? [], use, client.tier) {
             case .variant(let key):
-                use.shared?.question = look(for: key, client)
+                use.shared?.query = look(for: key, client)
                 return hear(use, client)
             case .taken: isFound = true
             case .nothing: break

@@ -15,7 +15,7 @@ struct SharedUse {
     /// The response that is served came from the shared store.
     var isSource = false
     /// The look under way, or the last one.
-    var question: RedisQuestion?
+    var query: RedisQuery?
     /// Whether it has found a response; nil while that is not known.
     var isFound: Bool?
 }
@@ -37,15 +37,15 @@ extension Exchange {
         _ use: CacheUse,
         _ client: RedisClient
     ) async throws(LupinError) -> Bool {
-        if let key = use.shared?.keys.entry, use.shared?.question == nil {
-            use.shared?.question = look(for: key, client)
+        if let key = use.shared?.keys.entry, use.shared?.query == nil {
+            use.shared?.query = look(for: key, client)
         }
         while true {
             if let isFound = hear(use, client) { return isFound }
-            guard let question = use.shared?.question else { return false }
-            _ = try await replies(to: question, client)
+            guard let query = use.shared?.query else { return false }
+            _ = try await replies(to: query, client)
             // There will be no answer in time.
-            if question.isOpen { use.shared?.question = nil }
+            if query.isOpen { use.shared?.query = nil }
         }
     }
 
@@ -158,15 +158,15 @@ extension Exchange {
         about key: [UInt8],
         _ client: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
-        guard let question = client.ask(commands, about: key, slot: slot) else { return nil }
-        return try await replies(to: question, client)
+        guard let query = client.ask(commands, about: key, slot: slot) else { return nil }
+        return try await replies(to: query, client)
     }
 
     private func replies(
-        to question: RedisQuestion,
+        to query: RedisQuery,
         _ client: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
-        try await client.replies(to: question) { until throws(LupinError) in
+        try await client.replies(to: query) { until throws(LupinError) in
             try await park(.sharedStore, for: .answered, until: until)
         }
     }

@@ -43,7 +43,7 @@ final class SharedTier: Sendable {
         self.settings = settings
         self.server = server
         self.logger = logger
-        home = RedisTarget(place: server.place, isSecure: server.isSecure)
+        home = RedisTarget(endpoint: server.endpoint, isSecure: server.isSecure)
         timeoutUs = settings.timeout.microseconds
         let team = KeyedDigest(key: Array(settings.key.utf8))
         // Each purpose has a key of its own.

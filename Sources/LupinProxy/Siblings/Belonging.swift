@@ -57,7 +57,7 @@ package struct Belonging: Sendable, Hashable {
     }
 
     /// The line that asks a sibling for its own.
-    package static let question = "belongings"
+    package static let query = "belongings"
     /// The end of a whole answer.
     private static let end = "."
 
@@ -92,7 +92,7 @@ package struct Belonging: Sendable, Hashable {
     }
 
     /// A busy machine is no reason not to begin.
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     /// Asks the lupin at a sibling's socket; nil when none runs there.
     package static func ask(at socket: String) -> Answer? {
@@ -100,7 +100,7 @@ package struct Belonging: Sendable, Hashable {
             // One that ends meanwhile says nothing, and is not there the next time.
             var isEmpty = true
             for _ in 0..<2 {
-                let answer = try LocalSocket.ask("\(question)\n", at: socket, patience: patience)
+                let answer = try LocalSocket.ask("\(query)\n", at: socket, timeout: timeout)
                 guard let answer else { return nil }
                 isEmpty = answer.isEmpty
                 if let all = all(in: String(decoding: answer, as: UTF8.self)) {
@@ -134,7 +134,7 @@ extension Configuration {
         ] {
             if let folder { all.append(Belonging(.kept, folder)) }
         }
-        if let admin = settings.admin.place(environment: environment, home: home)?.path {
+        if let admin = settings.admin.endpoint(environment: environment, home: home)?.path {
             all.append(Belonging(.socket, admin))
         }
         return all

@@ -18,9 +18,9 @@ extension WorkerResources {
         by access: AccessPolicy,
         in slot: ParkingSlot
     ) async -> LupinError? {
-        guard let place = channel.placeOnThisMachine else { return nil }
+        guard let address = channel.addressOnThisMachine else { return nil }
         let reason: String
-        switch await shared.marks.holder(of: place, shared.processes, slot: slot) {
+        switch await shared.marks.holder(of: address, shared.processes, slot: slot) {
         case .other: return nil
         case .own: return access.denial(ofOwn: hop.text, hop.host)
         case _ where hop.isThroughParent: return nil
@@ -37,7 +37,7 @@ extension WorkerResources {
 
 extension Channel {
     /// The address at the other end, if that is this machine; nil elsewhere.
-    fileprivate var placeOnThisMachine: SocketAddress? {
+    fileprivate var addressOnThisMachine: SocketAddress? {
         guard let peer else { return nil }
         if peer.address.isLoopback { return peer }
         guard let local = localAddress,

@@ -17,7 +17,7 @@ extension Exchange {
         let processes = resources.shared.processes
         guard let sockets = await siblings(in: slot), let apart = names.apart() else { return nil }
         guard !(sockets.isEmpty && apart.isEmpty) else { return user }
-        let line = SiblingQuestion(peer: ends.peer, local: ends.local).text
+        let line = SiblingQuery(peer: ends.peer, local: ends.local).text
         var silent: Set<Int32> = []
         // One time limit for all of them: there may be hundreds.
         let deadline = min(slot.loop.deadline(in: SiblingAnswer.timeout), totalDeadline)
@@ -75,7 +75,7 @@ extension Exchange {
         let (processes, network) = (resources.shared.processes, resources.shared.networkNames)
         let found = await processes.ask(slot: slot) { network.all(of: user) }
         guard let found, let names = found else { return nil }
-        let line = SiblingQuestion(peer: ends.peer, local: ends.local).text
+        let line = SiblingQuery(peer: ends.peer, local: ends.local).text
         let deadline = min(slot.loop.deadline(in: SiblingAnswer.timeout), totalDeadline)
         for name in names {
             switch await SiblingAnswer.to(line, at: name, of: user, deadline, on: slot.loop) {
@@ -105,9 +105,9 @@ extension Exchange {
     }
 
     /// Whether the exchange uses that connection, or is establishing it.
-    func uses(_ question: SiblingQuestion) -> Bool {
+    func uses(_ query: SiblingQuery) -> Bool {
         guard let ends = (connecting?.channel ?? upstream?.channel)?.ends else { return false }
-        return ends.local.isSame(as: question.peer) && ends.peer.isSame(as: question.local)
+        return ends.local.isSame(as: query.peer) && ends.peer.isSame(as: query.local)
     }
 }
 

@@ -92,21 +92,22 @@ package struct TapeRecording: Sendable {
         private static func loss(in bodies: ArchivedBodies, of url: String) -> ArchiveProblem? {
             for (body, what) in [(bodies.request, "request"), (bodies.response, "response")] {
                 guard let body else { continue }
-                let place = "the body of the \(what) for \(url)"
+                let subject = "the body of the \(what) for \(url)"
                 if !body.withheld.isEmpty {
-                    return ArchiveProblem("\(place) is missing: \(body.withheld)")
+                    return ArchiveProblem("\(subject) is missing: \(body.withheld)")
                 }
                 switch CaptureLoss(rawValue: body.truncated) {
                 // The client, or the origin, ended it early: that is what happened.
                 case nil, .end: continue
                 case .limit:
                     let mebibytes = Tape.bodyBytesMax >> 20
-                    return ArchiveProblem("\(place) is longer than \(mebibytes) MiB")
+                    return ArchiveProblem("\(subject) is longer than \(mebibytes) MiB")
                 case .writer:
-                    return ArchiveProblem("\(place) came faster than it could be recorded")
-                case .coding: return ArchiveProblem("\(place) has a content coding that is broken")
+                    return ArchiveProblem("\(subject) came faster than it could be recorded")
+                case .coding:
+                    return ArchiveProblem("\(subject) has a content coding that is broken")
                 case .mask:
-                    return ArchiveProblem("\(place) could not be searched for secrets to its end")
+                    return ArchiveProblem("\(subject) could not be searched for secrets to its end")
                 }
             }
             return nil

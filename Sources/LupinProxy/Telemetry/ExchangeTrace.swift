@@ -94,9 +94,9 @@ final class ExchangeTrace {
     }
 
     /// Where the finished exchange stands; nil where its trace is not recorded.
-    var place: TracePlace? {
+    var spanContext: SpanContext? {
         guard isSampled else { return nil }
-        return TracePlace(
+        return SpanContext(
             trace: trace,
             span: span,
             parent: parent?.span,
@@ -154,16 +154,16 @@ extension Exchange {
 
     /// Where a request stands that this exchange has lupin make: in the trace of the exchange, or
     /// in one of its own where the exchange has none; nil where that is not recorded.
-    var placeOfOwnRequest: OwnRequestPlace? {
+    var contextOfOwnRequest: OwnRequestContext? {
         if let trace {
             guard trace.isSampled else { return nil }
             let state = trace.parent?.state ?? TraceState()
-            return OwnRequestPlace(trace: trace.trace, parent: trace.span, state: state)
+            return OwnRequestContext(trace: trace.trace, parent: trace.span, state: state)
         }
         let own = snapshot.telemetry?.context(of: resources.nextID(), joining: nil, rule: nil)
         guard let own, own.isSampled else { return nil }
         let state = own.parent?.state ?? TraceState()
-        return OwnRequestPlace(trace: own.trace, parent: own.parent?.span, state: state)
+        return OwnRequestContext(trace: own.trace, parent: own.parent?.span, state: state)
     }
 
     /// Notes what an attempt without an object of its own, that of a tunnel, was.

@@ -12,7 +12,7 @@ struct RecordOutput: ~Copyable {
         var message: String?
     }
 
-    private var place: AppendFile.Place
+    private var destination: AppendFile.Destination
     private var file: AppendFile
     private var rotateBytes: Int
     private var keep: Int
@@ -25,14 +25,14 @@ struct RecordOutput: ~Copyable {
 
     /// - Throws: The error of opening the file.
     init(_ settings: LogSettings) throws(SystemError) {
-        place = Self.place(of: settings)
-        file = try AppendFile(place)
+        destination = Self.destination(of: settings)
+        file = try AppendFile(destination)
         rotateBytes = settings.rotateBytes
         keep = settings.rotateKeep
     }
 
     /// The place of the log; with `log: off` lupin's own failures go to the default place.
-    private static func place(of settings: LogSettings) -> AppendFile.Place {
+    private static func destination(of settings: LogSettings) -> AppendFile.Destination {
         switch settings.to {
         case .off, .stdout: .standardOutput
         case .stderr: .standardError
@@ -42,16 +42,16 @@ struct RecordOutput: ~Copyable {
 
     /// Opens the same place again; the old file stays open if that fails.
     mutating func reopen() throws(SystemError) {
-        file = try AppendFile(place)
+        file = try AppendFile(destination)
         isInsideLine = false
     }
 
     /// Switches to another place; changes nothing when opening fails.
     mutating func change(to settings: LogSettings) throws(SystemError) {
-        let newPlace = Self.place(of: settings)
-        if newPlace != place {
-            file = try AppendFile(newPlace)
-            place = newPlace
+        let newDestination = Self.destination(of: settings)
+        if newDestination != destination {
+            file = try AppendFile(newDestination)
+            destination = newDestination
             isInsideLine = false
         }
         rotateBytes = settings.rotateBytes
@@ -62,7 +62,7 @@ struct RecordOutput: ~Copyable {
     mutating func write(_ lines: Span<UInt8>, mayWait: () -> Bool) -> Result {
         if hasGivenUp { return Result(lostLines: Self.count(lines, from: 0)) }
         var message: String?
-        if case .file(let path) = place, file.isRegularFile, rotateBytes > 0, file.size > 0,
+        if case .file(let path) = destination, file.isRegularFile, rotateBytes > 0, file.size > 0,
             rotateBytes - file.size < lines.count
         {
             message = rotate(path)

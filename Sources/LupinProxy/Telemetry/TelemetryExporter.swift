@@ -29,7 +29,7 @@ final class TelemetryExporter {
     private let ending: ParkingSlot
     private let resource: TelemetryResource
     private let began = SystemCall.wallMicroseconds()
-    private var lanes: [TelemetrySignal: ExportLane] = [:]
+    private var exporters: [TelemetrySignal: SignalExporter] = [:]
     private var plan: TelemetryPlan?
     private var spans: [TelemetrySpan] = []
     private var logs: [TelemetryLog] = []
@@ -56,7 +56,7 @@ final class TelemetryExporter {
             instance: shared.pseudonym
         )
         for (i, signal) in TelemetrySignal.allCases.enumerated() {
-            lanes[signal] = ExportLane(
+            exporters[signal] = SignalExporter(
                 signal,
                 by: workers[i % workers.count],
                 shared,
@@ -104,7 +104,7 @@ final class TelemetryExporter {
         isStopping = true
         slot.wake(.cut)
         let limit = loop.deadline(in: Self.farewell)
-        for lane in lanes.values { lane.hurry(until: limit) }
+        for exporter in exporters.values { exporter.hurry(until: limit) }
         while !hasEnded { _ = await ending.park(for: .answered) }
         if let plan {
             nextMetrics = plan.export.metrics == nil ? .max : 0
@@ -114,7 +114,7 @@ final class TelemetryExporter {
                 _ = await slot.park(for: .answered, until: limit)
             } while true
         }
-        while lanes.values.contains(where: \.isBusy) {
+        while exporters.values.contains(where: \.isBusy) {
             if loop.now >= limit { for worker in workers { await worker.cutExports() } }
             let next = loop.now < limit ? limit : loop.deadline(in: .milliseconds(20))
             _ = await slot.park(for: .answered, until: next)
@@ -122,14 +122,14 @@ final class TelemetryExporter {
         let left = spans.count + logs.count
         if left > 0 { shared.logger.warning("telemetry: \(left) items are lost at the end") }
         shared.telemetry.set(call: nil)
-        for lane in lanes.values { lane.retire() }
+        for exporter in exporters.values { exporter.retire() }
         slot.retire()
         ending.retire()
     }
 
     /// Whether something waits for a lane.
     private var hasWork: Bool {
-        !spans.isEmpty || !logs.isEmpty || lanes.values.contains(where: \.isBusy)
+        !spans.isEmpty || !logs.isEmpty || exporters.values.contains(where: \.isBusy)
     }
 
     // MARK: Messages
@@ -137,15 +137,15 @@ final class TelemetryExporter {
     private func work(_ export: ExportSettings) async {
         await collect(export)
         send(export)
-        guard loop.now >= nextMetrics, let lane = lanes[.metrics] else { return }
+        guard loop.now >= nextMetrics, let exporter = exporters[.metrics] else { return }
         nextMetrics = export.metrics.map { loop.deadline(in: $0) } ?? .max
         // Figures that find the lane busy are left out: the next ones say it all.
-        guard !lane.isBusy else { return }
+        guard !exporter.isBusy else { return }
         let metrics = await ProxyMetrics(shared, workers).all
-        guard !lane.isBusy else { return }
+        guard !exporter.isBusy else { return }
         let now = SystemCall.wallMicroseconds()
         let body = OTLPText.metrics(metrics, since: began, at: now, resource)
-        lane.send(body, items: metrics.count, to: export)
+        exporter.send(body, items: metrics.count, to: export)
     }
 
     /// Makes spans and log records of exchanges that wait, as long as there is room for them.
@@ -170,17 +170,17 @@ final class TelemetryExporter {
     }
 
     private func send(_ export: ExportSettings) {
-        if !spans.isEmpty, let lane = lanes[.traces], !lane.isBusy {
+        if !spans.isEmpty, let exporter = exporters[.traces], !exporter.isBusy {
             let batch = Array(spans.prefix(Self.itemsPerMessage))
             spans.removeFirst(batch.count)
-            lane.send(OTLPText.traces(batch, resource), items: batch.count, to: export)
+            exporter.send(OTLPText.traces(batch, resource), items: batch.count, to: export)
         }
-        if !logs.isEmpty, let lane = lanes[.logs], !lane.isBusy {
+        if !logs.isEmpty, let exporter = exporters[.logs], !exporter.isBusy {
             let batch = Array(logs.prefix(Self.itemsPerMessage))
             logs.removeFirst(batch.count)
             let now = SystemCall.wallMicroseconds()
             let body = OTLPText.logs(batch, observed: now, resource)
-            lane.send(body, items: batch.count, to: export)
+            exporter.send(body, items: batch.count, to: export)
         }
     }
 

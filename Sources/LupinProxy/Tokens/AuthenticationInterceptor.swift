@@ -68,7 +68,7 @@ final class AuthenticationInterceptor {
         tokens = planned.exchanged + planned.named
         let standIns = exchange.resources.shared.standIns
         exchangeable = planned.exchanged.compactMap { token in
-            standIns[token: token.name].map { (token, $0, plan.standInPlaces[token.name] ?? []) }
+            standIns[token: token.name].map { (token, $0, plan.standInLocations[token.name] ?? []) }
         }
     }
 
@@ -112,7 +112,7 @@ final class AuthenticationInterceptor {
     private func wanted(by request: borrowing UpstreamRequest) -> [TokenDefinition] {
         var wanted = attached
         for entry in exchangeable
-        where entry.standIn.isExchangeable(in: request.head, at: entry.places) {
+        where entry.standIn.isExchangeable(in: request.head, at: entry.locations) {
             wanted.append(entry.definition)
         }
         return wanted
@@ -133,7 +133,7 @@ final class AuthenticationInterceptor {
         for (definition, issued) in zip(wanted, credentials).dropFirst(attached.count) {
             let entry = exchangeable.first { $0.definition.name == definition.name }
             // The field in which it stood may have got another credential meanwhile.
-            guard let entry, entry.standIn.isExchangeable(in: request.head, at: entry.places)
+            guard let entry, entry.standIn.isExchangeable(in: request.head, at: entry.locations)
             else { continue }
             try exchange(entry, for: issued, in: &request)
         }

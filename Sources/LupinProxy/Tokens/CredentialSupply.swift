@@ -106,7 +106,7 @@ extension AuthenticationInterceptor {
             definition,
             on: exchange.resources,
             exchange.snapshot,
-            place: exchange.placeOfOwnRequest,
+            context: exchange.contextOfOwnRequest,
             isLogged: exchange.logLevel == .event && !exchange.record.isLogOff
         )
     }

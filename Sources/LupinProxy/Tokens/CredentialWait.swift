@@ -6,15 +6,15 @@ import LupinPolicy
 /// One wait of one exchange; it may be ended from any thread.
 final class CredentialWait {
     /// The maximum wait of a request.
-    private static let patience = Duration.seconds(60)
+    private static let timeout = Duration.seconds(60)
 
-    private let question: Question<Void>
+    private let promise: Promise<Void>
 
-    init(_ slot: ParkingSlot) { question = Question(slot) }
+    init(_ slot: ParkingSlot) { promise = Promise(slot) }
 
     /// Ends the wait.
     var wake: TokenStore.Wake {
-        let reply = question.reply
+        let reply = promise.reply
         return { reply(()) }
     }
 
@@ -25,12 +25,12 @@ final class CredentialWait {
         for exchange: Exchange,
         since began: UInt64
     ) async throws(LupinError) -> Bool {
-        defer { question.close() }
-        let deadline = min(began &+ Self.patience.boundedMicroseconds, exchange.totalDeadline)
-        while question.isOpen, exchange.slot.loop.now < deadline {
+        defer { promise.close() }
+        let deadline = min(began &+ Self.timeout.boundedMicroseconds, exchange.totalDeadline)
+        while promise.isOpen, exchange.slot.loop.now < deadline {
             try await exchange.park(source.phase, for: .answered, until: deadline)
         }
-        return question.answer != nil
+        return promise.answer != nil
     }
 }
 

@@ -13,7 +13,7 @@ import LupinWire
 /// the parent proxy apply.
 final class OAuth2Grant {
     /// The time limit for a token server's response.
-    static let patience = Duration.seconds(30)
+    static let timeout = Duration.seconds(30)
     /// The pause between two checks whether another process has finished.
     private static let turnPause = Duration.milliseconds(20)
 
@@ -25,7 +25,7 @@ final class OAuth2Grant {
     let resources: WorkerResources
     private let snapshot: Snapshot
     /// Where the request stands in a trace; nil where it is not traced.
-    private let place: OwnRequestPlace?
+    private let context: OwnRequestContext?
     let slot: ParkingSlot
     var store: TokenStore { resources.shared.tokens }
 
@@ -34,9 +34,9 @@ final class OAuth2Grant {
         _ source: OAuth2Source,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        place: OwnRequestPlace?
+        context: OwnRequestContext?
     ) {
-        self.place = place
+        self.context = context
         self.definition = definition
         self.source = source
         self.resources = resources
@@ -86,7 +86,7 @@ final class OAuth2Grant {
     /// No thread blocks meanwhile: another token of this process may have the turn, and its next
     /// refresh token is written by the thread that would block here.
     private func turn(at file: RotationFile) async throws(TokenFailure) -> RotationFile.Turn {
-        let deadline = resources.loop.deadline(in: Self.patience)
+        let deadline = resources.loop.deadline(in: Self.timeout)
         while true {
             let turn = try await onHelperThread { () throws(TokenFailure) in try file.begin() }
             if let turn { return turn }
@@ -127,7 +127,7 @@ final class OAuth2Grant {
             origin: source.url.origin,
             path: source.url.path,
             answerBytesMax: OAuth2Exchange.bodyBytesMax,
-            deadline: resources.loop.deadline(in: Self.patience)
+            deadline: resources.loop.deadline(in: Self.timeout)
         )
         fetch.method = .post
         fetch.contentType = request.contentType
@@ -147,7 +147,7 @@ final class OAuth2Grant {
                 throw TokenFailure(.untrusted(host: host, reason: reason))
             }
             if let parent = error.parent {
-                reason = "by the parent proxy \(parent.place): \(reason)"
+                reason = "by the parent proxy \(parent.endpoint): \(reason)"
             }
             throw TokenFailure(.unreachable(host: host, reason: reason))
         }
@@ -229,10 +229,10 @@ final class OAuth2Grant {
     /// Runs a fetch, which is a span where it has a place in a trace.
     private func traced(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
         let connector = OriginConnector(in: slot, resources, snapshot.upstream)
-        guard let place else { return try await connector.fetch(fetch) }
+        guard let context else { return try await connector.fetch(fetch) }
         var request = OwnRequest(
             SpanID(random: resources.chance()),
-            at: place,
+            at: context,
             fetch.method,
             to: fetch.origin,
             token: definition.name,
@@ -264,14 +264,14 @@ final class OAuth2Grant {
     private func onHelperThread<Value: Sendable>(
         _ job: @escaping @Sendable () throws(TokenFailure) -> Value
     ) async throws(TokenFailure) -> Value {
-        let question = Question<Result<Value, TokenFailure>>(slot)
-        let reply = question.reply
+        let promise = Promise<Result<Value, TokenFailure>>(slot)
+        let reply = promise.reply
         let isTaken = resources.shared.tokenThread.submit {
             reply(Result { () throws(TokenFailure) in try job() })
         }
         guard isTaken else { throw TokenFailure(.excessive) }
-        while question.isOpen { _ = await slot.park(for: .answered) }
-        guard let result = question.answer else { throw TokenFailure(.excessive) }
+        while promise.isOpen { _ = await slot.park(for: .answered) }
+        guard let result = promise.answer else { throw TokenFailure(.excessive) }
         return try result.get()
     }
 }

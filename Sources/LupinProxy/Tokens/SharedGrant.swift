@@ -97,7 +97,7 @@ struct SharedGrant {
 
     /// Asks again for a while: a server that is away for a moment must not cost a refresh token.
     private func answer(_ commands: RedisCommands) async -> [RedisReply]? {
-        let deadline = slot.loop.deadline(in: Self.patience)
+        let deadline = slot.loop.deadline(in: Self.timeout)
         while true {
             if let replies = await ask(commands) { return replies }
             guard slot.loop.now < deadline else { return nil }
@@ -109,14 +109,14 @@ struct SharedGrant {
         }
     }
 
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     private func ask(_ commands: RedisCommands) async -> [RedisReply]? {
-        guard let question = client.ask(commands, about: state, slot: slot) else { return nil }
+        guard let query = client.ask(commands, about: state, slot: slot) else { return nil }
         var isCut = false
         // The next one that waits must see it, too.
         defer { if isCut { slot.wake(.cut) } }
-        return await client.replies(to: question) { until in
+        return await client.replies(to: query) { until in
             let woken = await slot.park(for: .answered | .cut, until: until)
             if woken.meets(.cut) { isCut = true }
         }
@@ -135,7 +135,7 @@ extension OAuth2Grant {
         ].joined(separator: "\n")
         let shared = SharedGrant(client, identity: identity, slot: slot)
         let (known, generation) = store.sharedState(of: definition)
-        let deadline = resources.loop.deadline(in: Self.patience)
+        let deadline = resources.loop.deadline(in: Self.timeout)
         switch await shared.turn(after: known, generation, until: deadline) {
         case .refreshed(let state, let credential):
             note(state, seed)

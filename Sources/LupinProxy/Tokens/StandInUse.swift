@@ -5,7 +5,9 @@ import LupinPolicy
 import LupinWire
 
 /// A token, its stand-in, and where in requests of the plan that is exchanged.
-typealias Exchangeable = (definition: TokenDefinition, standIn: StandIn, places: StandInPlaces)
+typealias Exchangeable = (
+    definition: TokenDefinition, standIn: StandIn, locations: StandInLocations
+)
 
 /// What became of the stand-ins of one exchange's plan.
 struct ExchangedStandIns {
@@ -40,7 +42,7 @@ extension AuthenticationInterceptor {
         in request: inout UpstreamRequest
     ) throws(LupinError) {
         guard let issued else { return }
-        let (definition, standIn, places) = entry
+        let (definition, standIn, locations) = entry
         let secret = issued.credential.secret
         do throws(TokenFailure) {
             // It must fit into a field wherever it stands.
@@ -48,7 +50,7 @@ extension AuthenticationInterceptor {
         } catch {
             throw failure(error, definition)
         }
-        let changed = request.head.exchange(standIn, for: secret, at: places)
+        let changed = request.head.exchange(standIn, for: secret, at: locations)
         exchanged.note(standIn, secret, in: changed.fields)
         note(presented: issued.credential)
         note(presented: changed.secrets)
@@ -78,10 +80,10 @@ extension Exchange {
     func checkStandIns(in sent: Attempt.Sent) throws(LupinError) {
         guard resources.shared.hasStandIns else { return }
         let adapted = sent.adapted(of: self)
-        let named = plan?.standInPlaces ?? [:]
+        let named = plan?.standInLocations ?? [:]
         for standIn in resources.shared.standIns.all {
-            let places = named[standIn.token] ?? []
-            guard standIn.stands(in: adapted.head, outside: places) else { continue }
+            let locations = named[standIn.token] ?? []
+            guard standIn.stands(in: adapted.head, outside: locations) else { continue }
             record.note(standInElsewhere: standIn.token)
             guard snapshot.settings.standIns.elsewhere == .refuse else { continue }
             throw .request(

@@ -17,17 +17,17 @@ final class TokenRefresh {
     /// The exchange that started it logs every stage.
     private let isLogged: Bool
     /// Where its request stands in a trace; nil where it is not traced.
-    private let place: OwnRequestPlace?
+    private let context: OwnRequestContext?
     private var store: TokenStore { resources.shared.tokens }
 
     private init(
         _ definition: TokenDefinition,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
-        place: OwnRequestPlace?,
+        context: OwnRequestContext?,
         isLogged: Bool
     ) {
-        self.place = place
+        self.context = context
         self.definition = definition
         self.resources = resources
         self.snapshot = snapshot
@@ -39,14 +39,14 @@ final class TokenRefresh {
         _ definition: TokenDefinition,
         on resources: WorkerResources,
         _ snapshot: Snapshot,
-        place: OwnRequestPlace?,
+        context: OwnRequestContext?,
         isLogged: Bool
     ) {
         let refresh = TokenRefresh(
             definition,
             resources,
             snapshot,
-            place: place,
+            context: context,
             isLogged: isLogged
         )
         switch definition.source {
@@ -181,7 +181,7 @@ final class TokenRefresh {
     // MARK: Token servers
 
     private func ask(_ source: OAuth2Source) {
-        let grant = OAuth2Grant(definition, source, resources, snapshot, place: place)
+        let grant = OAuth2Grant(definition, source, resources, snapshot, context: context)
         let local = LoopLocal((self, grant), of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) {
             let (refresh, grant) = local.value

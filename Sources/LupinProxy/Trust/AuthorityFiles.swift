@@ -6,7 +6,7 @@ package import LupinTLS
 
 /// Why there is no local CA, as a clause for people.
 package enum AuthorityFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    case noPlace
+    case noDirectory
     case unreadable(path: String, reason: String)
     case unwritable(path: String, reason: String)
     /// The certificate exists and its key doesn't.
@@ -17,7 +17,7 @@ package enum AuthorityFailure: Error, Equatable, Sendable, CustomStringConvertib
 
     package var description: String {
         switch self {
-        case .noPlace:
+        case .noDirectory:
             "neither XDG_CONFIG_HOME nor a home directory says where to keep it; set intercept.ca"
         case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
         case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
@@ -48,7 +48,7 @@ package struct AuthorityFiles: Sendable {
     ///   - settings: `intercept.ca`.
     ///   - environment: The environment variables of the process; a relative `XDG_CONFIG_HOME` is
     ///     ignored, as its specification demands.
-    /// - Throws: `noPlace`.
+    /// - Throws: `noDirectory`.
     package init(
         _ settings: CertificateAuthoritySettings,
         environment: [String: String]
@@ -79,7 +79,7 @@ package struct AuthorityFiles: Sendable {
         } else if let home {
             base = home + "/.config"
         } else {
-            throw .noPlace
+            throw .noDirectory
         }
         certificate = base + "/lupin/ca.pem"
         key = base + "/lupin/ca.key"

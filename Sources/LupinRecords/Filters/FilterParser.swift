@@ -16,18 +16,18 @@ struct FilterParser {
     private static let testsMax = 200
 
     private let bytes: [UInt8]
-    private var place = 0
+    private var position = 0
     private var tests = 0
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
     mutating func parse() throws(FilterProblem) -> ExchangeFilter.Node {
         skipSpace()
-        guard place < bytes.count else { return .all([]) }
+        guard position < bytes.count else { return .all([]) }
         let node = try any(depth: 0)
-        guard place == bytes.count else {
+        guard position == bytes.count else {
             // Only a closing parenthesis ends the loops before the end.
-            throw FilterProblem(place..<place + 1, "this parenthesis closes nothing")
+            throw FilterProblem(position..<position + 1, "this parenthesis closes nothing")
         }
         return node
     }
@@ -42,7 +42,7 @@ struct FilterParser {
 
     private mutating func all(depth: Int) throws(FilterProblem) -> ExchangeFilter.Node {
         var nodes = [try not(depth: depth)]
-        while place < bytes.count, bytes[place] != Self.closing, !isAt(word: "or") {
+        while position < bytes.count, bytes[position] != Self.closing, !isAt(word: "or") {
             _ = take(word: "and")
             nodes.append(try not(depth: depth))
         }
@@ -51,26 +51,28 @@ struct FilterParser {
 
     private mutating func not(depth: Int) throws(FilterProblem) -> ExchangeFilter.Node {
         guard depth < Self.depthMax else {
-            throw FilterProblem(place..<bytes.count, "nested more than \(Self.depthMax) deep")
+            throw FilterProblem(position..<bytes.count, "nested more than \(Self.depthMax) deep")
         }
         if take(word: "not") { return .not(try not(depth: depth + 1)) }
-        guard place < bytes.count, bytes[place] == Self.opening else { return .test(try test()) }
-        let start = place
-        place += 1
+        guard position < bytes.count, bytes[position] == Self.opening else {
+            return .test(try test())
+        }
+        let start = position
+        position += 1
         skipSpace()
         let node = try any(depth: depth + 1)
-        guard place < bytes.count else {
+        guard position < bytes.count else {
             throw FilterProblem(start..<start + 1, "this parenthesis is not closed")
         }
-        place += 1
+        position += 1
         skipSpace()
         return node
     }
 
     private mutating func test() throws(FilterProblem) -> FilterTest {
-        let start = place
-        while place < bytes.count, bytes[place].isFilterKeyByte { place += 1 }
-        let name = String(decoding: bytes[start..<place], as: UTF8.self)
+        let start = position
+        while position < bytes.count, bytes[position].isFilterKeyByte { position += 1 }
+        let name = String(decoding: bytes[start..<position], as: UTF8.self)
         guard let comparator = takeComparator() else {
             let end = endOfWord(from: start)
             throw FilterProblem(start..<max(end, start), Self.missing(word(start..<end)))
@@ -83,18 +85,18 @@ struct FilterParser {
                 "there is no key \"\(name)\";\(near) `lupin help filters` lists all"
             )
         }
-        let valueStart = place
+        let valueStart = position
         let value = try takeValue(after: key)
         tests += 1
         guard tests <= Self.testsMax else {
-            throw FilterProblem(start..<place, "more than \(Self.testsMax) comparisons")
+            throw FilterProblem(start..<position, "more than \(Self.testsMax) comparisons")
         }
         defer { skipSpace() }
         do throws(FilterValueProblem) {
             return FilterTest(key, try FilterTest.Comparison(key, comparator, value))
         } catch {
             throw FilterProblem(
-                error.isAboutComparator ? start..<valueStart : valueStart..<place,
+                error.isAboutComparator ? start..<valueStart : valueStart..<position,
                 error.message
             )
         }
@@ -116,10 +118,10 @@ struct FilterParser {
     // MARK: Values
 
     private mutating func takeComparator() -> FilterComparator? {
-        guard place < bytes.count else { return nil }
-        let isOrEqual = place + 1 < bytes.count && bytes[place + 1] == UInt8(ascii: "=")
+        guard position < bytes.count else { return nil }
+        let isOrEqual = position + 1 < bytes.count && bytes[position + 1] == UInt8(ascii: "=")
         let found: FilterComparator
-        switch bytes[place] {
+        switch bytes[position] {
         case UInt8(ascii: ":"): found = .equals
         case UInt8(ascii: "="): found = .isExactly
         case UInt8(ascii: "~"): found = .contains
@@ -127,41 +129,41 @@ struct FilterParser {
         case UInt8(ascii: ">"): found = isOrEqual ? .atLeast : .above
         default: return nil
         }
-        place += found == .atMost || found == .atLeast ? 2 : 1
+        position += found == .atMost || found == .atLeast ? 2 : 1
         return found
     }
 
     private mutating func takeValue(after key: FilterKey) throws(FilterProblem) -> String {
-        let start = place
-        guard place < bytes.count, bytes[place] == Self.quote else {
-            place = endOfWord(from: place)
-            guard place > start else {
+        let start = position
+        guard position < bytes.count, bytes[position] == Self.quote else {
+            position = endOfWord(from: position)
+            guard position > start else {
                 throw FilterProblem(
                     start..<start,
                     "a value is missing behind \(key.rawValue), as in \(key.row.example)"
                 )
             }
-            let value = word(start..<place)
+            let value = word(start..<position)
             guard let first = value.first, !"=<>~".contains(first) else {
                 throw FilterProblem(
-                    start..<place,
+                    start..<position,
                     "a value can't begin with \(value.prefix(1)): comparators are : = ~ < <= > >="
                 )
             }
             return value
         }
         var value: [UInt8] = []
-        place += 1
-        while place < bytes.count, bytes[place] != Self.quote {
+        position += 1
+        while position < bytes.count, bytes[position] != Self.quote {
             // `\"` and `\\`.
-            if bytes[place] == UInt8(ascii: "\\"), place + 1 < bytes.count { place += 1 }
-            value.append(bytes[place])
-            place += 1
+            if bytes[position] == UInt8(ascii: "\\"), position + 1 < bytes.count { position += 1 }
+            value.append(bytes[position])
+            position += 1
         }
-        guard place < bytes.count else {
+        guard position < bytes.count else {
             throw FilterProblem(start..<bytes.count, "this quotation mark is not closed")
         }
-        place += 1
+        position += 1
         return String(decoding: value, as: UTF8.self)
     }
 
@@ -191,9 +193,9 @@ struct FilterParser {
     }
 
     private func isAt(word: String) -> Bool {
-        let end = place + word.utf8.count
+        let end = position + word.utf8.count
         guard end <= bytes.count,
-            bytes[place..<end].map(\.asciiLowercased) == Array(word.utf8)
+            bytes[position..<end].map(\.asciiLowercased) == Array(word.utf8)
         else { return false }
         return end == bytes.count || bytes[end].isSpace || bytes[end] == Self.opening
             || bytes[end] == Self.closing
@@ -202,13 +204,13 @@ struct FilterParser {
     private mutating func take(word: String) -> Bool {
         guard isAt(word: word) else { return false }
         // Bounded: by the length of the text, as `isAt` has seen.
-        place += word.utf8.count
+        position += word.utf8.count
         skipSpace()
         return true
     }
 
     private mutating func skipSpace() {
-        while place < bytes.count, bytes[place].isSpace { place += 1 }
+        while position < bytes.count, bytes[position].isSpace { position += 1 }
     }
 }
 

@@ -11,7 +11,7 @@ extension RecordFormat {
         to line: inout JSONLine
     ) {
         line.openStageLine("attempt", id: exchange.id, at: exchange.microseconds, &timestamp)
-        line.addPlace(host: exchange.host, rules: exchange.rules)
+        line.addTarget(host: exchange.host, rules: exchange.rules)
         line.add("attempt")
         let one = [attempt]
         line.bytes.appendText(about: lengthGuess) { output in
@@ -23,19 +23,19 @@ extension RecordFormat {
 
     mutating func add(
         _ attempts: [AttemptRecord],
-        at place: inout LinePlace<RecordField>,
+        at cursor: inout LineCursor<RecordField>,
         to output: inout TextCursor
     ) {
         if attempts.isEmpty { return }
         let attempts = attempts.span
-        let isUsual = place.isBehind(.matched) && attempts.hasUsualStart
+        let isUsual = cursor.isBehind(.matched) && attempts.hasUsualStart
         if isUsual {
-            place.append(runs.firstAttempt, to: .attempts, in: &output)
-            var inner = LinePlace<AttemptField>(attemptTexts, behind: .status)
+            cursor.append(runs.firstAttempt, to: .attempts, in: &output)
+            var inner = LineCursor<AttemptField>(attemptTexts, behind: .status)
             output.append(decimal: UInt64(attempts[0].status))
             addResult(of: attempts, 0, at: &inner, to: &output)
         } else {
-            place.open(.attempts, to: &output)
+            cursor.open(.attempts, to: &output)
             output.append(0x5B)
         }
         for i in (isUsual ? 1 : 0)..<attempts.count {
@@ -52,74 +52,74 @@ extension RecordFormat {
         number: Int,
         to output: inout TextCursor
     ) {
-        var place = LinePlace<AttemptField>(attemptTexts)
-        place.add(.number, UInt64(number), to: &output)
-        place.add(.cause, literal: attempts[i].cause.rawValue, to: &output)
-        place.add(.start, microseconds: attempts[i].start, to: &output)
-        place.add(.url, attempts[i].url, redactor, to: &output)
-        if attempts[i].status > 0 { place.add(.status, UInt64(attempts[i].status), to: &output) }
-        addResult(of: attempts, i, at: &place, to: &output)
+        var cursor = LineCursor<AttemptField>(attemptTexts)
+        cursor.add(.number, UInt64(number), to: &output)
+        cursor.add(.cause, literal: attempts[i].cause.rawValue, to: &output)
+        cursor.add(.start, microseconds: attempts[i].start, to: &output)
+        cursor.add(.url, attempts[i].url, redactor, to: &output)
+        if attempts[i].status > 0 { cursor.add(.status, UInt64(attempts[i].status), to: &output) }
+        addResult(of: attempts, i, at: &cursor, to: &output)
     }
 
     /// Appends the rest of an attempt's object, from what follows its status.
     private mutating func addResult(
         of attempts: Span<AttemptRecord>,
         _ i: Int,
-        at place: inout LinePlace<AttemptField>,
+        at cursor: inout LineCursor<AttemptField>,
         to output: inout TextCursor
     ) {
-        if place.isBehind(.status), attempts.wasDelivered(at: i), let peer = attempts[i].peer {
-            place.append(runs.delivered, to: .peer, in: &output)
+        if cursor.isBehind(.status), attempts.wasDelivered(at: i), let peer = attempts[i].peer {
+            cursor.append(runs.delivered, to: .peer, in: &output)
             add(peer, attempts[i].peerPort, to: &output)
         } else {
-            addDecision(of: attempts, i, at: &place, to: &output)
-            addConnection(of: attempts, i, at: &place, to: &output)
+            addDecision(of: attempts, i, at: &cursor, to: &output)
+            addConnection(of: attempts, i, at: &cursor, to: &output)
         }
         switch attempts[i].tls {
         case nil: break
-        case .tls12?: place.add(.tlsVersion, literal: "1.2", to: &output)
-        case .tls13?: place.add(.tlsVersion, literal: "1.3", to: &output)
+        case .tls12?: cursor.add(.tlsVersion, literal: "1.2", to: &output)
+        case .tls13?: cursor.add(.tlsVersion, literal: "1.3", to: &output)
         }
-        place.add(attempts[i].timing, to: &output)
-        place.close(to: &output)
+        cursor.add(attempts[i].timing, to: &output)
+        cursor.close(to: &output)
     }
 
     private mutating func addDecision(
         of attempts: Span<AttemptRecord>,
         _ i: Int,
-        at place: inout LinePlace<AttemptField>,
+        at cursor: inout LineCursor<AttemptField>,
         to output: inout TextCursor
     ) {
         if let error = attempts[i].error {
-            place.add(.errorType, literal: error.kind.token, to: &output)
-            place.add(.errorDetail, error.recordedDetail, redactor, to: &output)
-            place.add(.errorSide, literal: error.side.rawValue, to: &output)
+            cursor.add(.errorType, literal: error.kind.token, to: &output)
+            cursor.add(.errorDetail, error.recordedDetail, redactor, to: &output)
+            cursor.add(.errorSide, literal: error.side.rawValue, to: &output)
         }
-        place.add(.decision, literal: attempts[i].decision.rawValue, to: &output)
-        place.add(.reason, attempts[i].reason, redactor, to: &output)
-        place.add(.delay, microseconds: attempts[i].delayMicroseconds, to: &output)
-        if attempts[i].isReused { place.add(.isReused, true, to: &output) }
-        if !attempts[i].isReplayable { place.add(.isReplayable, false, to: &output) }
+        cursor.add(.decision, literal: attempts[i].decision.rawValue, to: &output)
+        cursor.add(.reason, attempts[i].reason, redactor, to: &output)
+        cursor.add(.delay, microseconds: attempts[i].delayMicroseconds, to: &output)
+        if attempts[i].isReused { cursor.add(.isReused, true, to: &output) }
+        if !attempts[i].isReplayable { cursor.add(.isReplayable, false, to: &output) }
         if let reason = attempts[i].unkept {
-            place.add(.unkept, literal: reason.rawValue, to: &output)
+            cursor.add(.unkept, literal: reason.rawValue, to: &output)
         }
     }
 
     private mutating func addConnection(
         of attempts: Span<AttemptRecord>,
         _ i: Int,
-        at place: inout LinePlace<AttemptField>,
+        at cursor: inout LineCursor<AttemptField>,
         to output: inout TextCursor
     ) {
-        if let via = attempts[i].via { place.add(.via, via, redactor, to: &output) }
+        if let via = attempts[i].via { cursor.add(.via, via, redactor, to: &output) }
         if let version = attempts[i].version {
-            place.add(.version, literal: version.text, to: &output)
+            cursor.add(.version, literal: version.text, to: &output)
         }
-        if let stream = attempts[i].stream { place.add(.stream, UInt64(stream), to: &output) }
-        if let code = attempts[i].reset { place.add(.reset, literal: code.name, to: &output) }
-        if let code = attempts[i].goAway { place.add(.goAway, literal: code.name, to: &output) }
+        if let stream = attempts[i].stream { cursor.add(.stream, UInt64(stream), to: &output) }
+        if let code = attempts[i].reset { cursor.add(.reset, literal: code.name, to: &output) }
+        if let code = attempts[i].goAway { cursor.add(.goAway, literal: code.name, to: &output) }
         if let peer = attempts[i].peer {
-            place.open(.peer, to: &output)
+            cursor.open(.peer, to: &output)
             add(peer, attempts[i].peerPort, to: &output)
         }
     }

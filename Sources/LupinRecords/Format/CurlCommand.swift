@@ -60,8 +60,8 @@ package struct CurlCommand: Sendable {
                 lines.append("--data-binary @-")
             }
         }
-        let place = variables.parts(of: url.utf8Span.span, name: Self.parameter)
-        lines.append(ShellWord.text(place))
+        let parts = variables.parts(of: url.utf8Span.span, name: Self.parameter)
+        lines.append(ShellWord.text(parts))
         var comments = remarks.map { "# \(Self.oneLine($0))" }
         if !variables.names.isEmpty {
             comments.append("# set before: \(variables.names.joined(separator: " "))")

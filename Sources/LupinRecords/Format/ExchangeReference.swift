@@ -12,17 +12,17 @@ package enum ExchangeReference: Sendable, Equatable {
     private static let digitsMin = 4
     private static let digitsMax = 32
     /// The maximum size of a history.
-    private static let placeMax = 1_000_000
+    private static let ordinalMax = 1_000_000
 
     /// Parses `6f1c0e0b`, `last`, `last:3` or `last host:api.example`; nil for anything else.
     /// - Throws: The mistake in the filter behind `last`.
     package init?(_ words: [String]) throws(FilterProblem) {
         guard let first = words.first?.lowercased() else { return nil }
         if first == "last" || first.hasPrefix("last:") {
-            let place = first == "last" ? 1 : NumberReader.unsigned(first.dropFirst(5))
-            guard let place, 1...UInt64(Self.placeMax) ~= place else { return nil }
+            let ordinal = first == "last" ? 1 : NumberReader.unsigned(first.dropFirst(5))
+            guard let ordinal, 1...UInt64(Self.ordinalMax) ~= ordinal else { return nil }
             let filter = FilterWords.joined(Array(words.dropFirst()))
-            self = .last(Int(place), try ExchangeFilter(filter))
+            self = .last(Int(ordinal), try ExchangeFilter(filter))
             return
         }
         let isID =
@@ -36,18 +36,18 @@ package enum ExchangeReference: Sendable, Equatable {
     package var path: String {
         switch self {
         case .id(let digits): digits
-        case .last(let place, let filter):
+        case .last(let ordinal, let filter):
             filter.text.isEmpty
-                ? "last:\(place)"
-                : "last:\(place)?filter=\(filter.text.percentEncoded { $0.isUnreserved })"
+                ? "last:\(ordinal)"
+                : "last:\(ordinal)?filter=\(filter.text.percentEncoded { $0.isUnreserved })"
         }
     }
 
     /// Parses a ``path``, given its last part and the query's `filter`.
     package init?(path: Substring, filter: String?) throws(FilterProblem) {
         try self.init([String(path)])
-        if let filter, case .last(let place, _) = self {
-            self = .last(place, try ExchangeFilter(filter))
+        if let filter, case .last(let ordinal, _) = self {
+            self = .last(ordinal, try ExchangeFilter(filter))
         }
     }
 }

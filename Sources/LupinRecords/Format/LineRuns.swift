@@ -24,23 +24,23 @@ final class LineRuns: Sendable {
     let delivered: Fragment
 
     init(_ texts: LineTexts, _ attemptTexts: LineTexts) {
-        typealias Place = LinePlace<RecordField>
+        typealias Cursor = LineCursor<RecordField>
         start = Fragment { output in
-            var place = Place(texts)
-            place.add(.schema, RecordFormat.schema, to: &output)
-            place.open(.timestamp, to: &output)
+            var cursor = Cursor(texts)
+            cursor.add(.schema, RecordFormat.schema, to: &output)
+            cursor.open(.timestamp, to: &output)
         }
         event = Fragment { output in
             output.append(0x22)
-            var place = Place(texts, behind: .timestamp)
-            place.add(.event, literal: "exchange", to: &output)
-            place.open(.id, to: &output)
+            var cursor = Cursor(texts, behind: .timestamp)
+            cursor.add(.event, literal: "exchange", to: &output)
+            cursor.open(.id, to: &output)
         }
         outcome = Fragment { output in
             output.append(0x22)
-            var place = Place(texts, behind: .id)
-            place.add(.outcome, literal: ExchangeRecord.Outcome.ok.rawValue, to: &output)
-            place.open(.clientAddress, to: &output)
+            var cursor = Cursor(texts, behind: .id)
+            cursor.add(.outcome, literal: ExchangeRecord.Outcome.ok.rawValue, to: &output)
+            cursor.open(.clientAddress, to: &output)
         }
         httpGet = LineRuns.get(.http, texts)
         interceptedGet = LineRuns.get(.intercept, texts)
@@ -51,33 +51,33 @@ final class LineRuns: Sendable {
         )
         noRules = Fragment { output in
             output.append(0x22)
-            var place = Place(texts, behind: .rulesVersion)
-            place.open(.matched, to: &output)
+            var cursor = Cursor(texts, behind: .rulesVersion)
+            cursor.open(.matched, to: &output)
             output.append(literal: "[]")
         }
         firstAttempt = Fragment { output in
-            var place = Place(texts, behind: .matched)
-            place.open(.attempts, to: &output)
+            var cursor = Cursor(texts, behind: .matched)
+            cursor.open(.attempts, to: &output)
             output.append(0x5B)
-            var inner = LinePlace<AttemptField>(attemptTexts)
+            var inner = LineCursor<AttemptField>(attemptTexts)
             inner.add(.number, 1, to: &output)
             inner.add(.cause, literal: AttemptRecord.Cause.first.rawValue, to: &output)
             inner.open(.status, to: &output)
         }
         delivered = Fragment { output in
-            var place = LinePlace<AttemptField>(attemptTexts, behind: .status)
-            place.add(.decision, literal: AttemptRecord.Decision.deliver.rawValue, to: &output)
-            place.add(.isReused, true, to: &output)
-            place.add(.version, literal: ProtocolVersion.http11.text, to: &output)
-            place.open(.peer, to: &output)
+            var cursor = LineCursor<AttemptField>(attemptTexts, behind: .status)
+            cursor.add(.decision, literal: AttemptRecord.Decision.deliver.rawValue, to: &output)
+            cursor.add(.isReused, true, to: &output)
+            cursor.add(.version, literal: ProtocolVersion.http11.text, to: &output)
+            cursor.open(.peer, to: &output)
         }
     }
 
     private static func get(_ mode: ExchangeRecord.Mode, _ texts: LineTexts) -> Fragment {
         Fragment { output in
-            var place = LinePlace<RecordField>(texts, behind: .clientPort)
-            place.add(.mode, literal: mode.rawValue, to: &output)
-            place.add(.method, literal: Method.get.token, to: &output)
+            var cursor = LineCursor<RecordField>(texts, behind: .clientPort)
+            cursor.add(.mode, literal: mode.rawValue, to: &output)
+            cursor.add(.method, literal: Method.get.token, to: &output)
         }
     }
 
@@ -92,9 +92,9 @@ final class LineRuns: Sendable {
 
     private static func network(_ version: ProtocolVersion, _ texts: LineTexts) -> Fragment {
         Fragment { output in
-            var place = LinePlace<RecordField>(texts, behind: .path)
-            place.add(.protocolName, literal: "http", to: &output)
-            place.add(.version, literal: version.text, to: &output)
+            var cursor = LineCursor<RecordField>(texts, behind: .path)
+            cursor.add(.protocolName, literal: "http", to: &output)
+            cursor.add(.version, literal: version.text, to: &output)
         }
     }
 

@@ -73,11 +73,11 @@ final class LineTexts: Sendable {
             for field in groups.indices {
                 let open = Int(shared[last * groups.count + field])
                 let closing = groups[last].count - open
-                between.append(UInt16(Self.place(field, open: open, closing: closing)))
+                between.append(UInt16(Self.index(field, open: open, closing: closing)))
             }
         }
         for field in groups.indices {
-            between.append(UInt16(Self.place(field, open: Self.room - 1, closing: 0)))
+            between.append(UInt16(Self.index(field, open: Self.room - 1, closing: 0)))
         }
         self.between = between
         openings = Field.allCases.enumerated().flatMap { i, field in
@@ -95,7 +95,7 @@ final class LineTexts: Sendable {
     }
 
     /// The place of an opening.
-    private static func place(_ field: Int, open: Int, closing: Int) -> Int {
+    private static func index(_ field: Int, open: Int, closing: Int) -> Int {
         (field * room + open) * closings + closing
     }
 
@@ -119,7 +119,7 @@ final class LineTexts: Sendable {
 }
 
 /// The position in a line, or in an object of a table, where the next field goes.
-struct LinePlace<Field: LineField> {
+struct LineCursor<Field: LineField> {
     private let texts: LineTexts
     private var last: Int
 

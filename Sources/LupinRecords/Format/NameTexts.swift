@@ -14,7 +14,7 @@ struct NameTexts: Sendable {
 
     /// By the raw value of a known name: `"accept",`.
     private let known = FieldName.allCases.map { Fragment(#""\#($0.spelling.lowercased())","#) }
-    private var others = [Entry](repeating: Entry(), count: recentPlaces)
+    private var others = [Entry](repeating: Entry(), count: recentCount)
 
     /// Appends `["accept","x-trace"]`.
     mutating func append(
@@ -44,13 +44,13 @@ struct NameTexts: Sendable {
         guard let key = ShortKey(name) else {
             return output.append(NameTexts.text(of: name, redactor))
         }
-        let place = recentPlace(key.hash)
-        if others[place].key != key {
+        let index = recentIndex(key.hash)
+        if others[index].key != key {
             let text = NameTexts.text(of: name, redactor)
             guard let fragment = Fragment(text) else { return output.append(text) }
-            others[place] = Entry(key: key, text: fragment)
+            others[index] = Entry(key: key, text: fragment)
         }
-        output.append(others[place].text)
+        output.append(others[index].text)
     }
 
     private static func text(of name: Span<UInt8>, _ redactor: Redactor) -> [UInt8] {

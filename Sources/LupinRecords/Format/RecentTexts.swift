@@ -7,32 +7,32 @@ package import LupinCore
 /// Every key has one place, given by a hash that the caller computes; a collision replaces. So a
 /// lookup is one comparison, and memory is bounded whatever peers send.
 struct RecentTexts<Key: Equatable & Sendable, Text: Sendable>: Sendable {
-    private var keys = [Key?](repeating: nil, count: recentPlaces)
+    private var keys = [Key?](repeating: nil, count: recentCount)
     /// The texts by place.
     private(set) var texts: [Text]
 
-    init(empty: Text) { texts = Array(repeating: empty, count: recentPlaces) }
+    init(empty: Text) { texts = Array(repeating: empty, count: recentCount) }
 
-    /// Whether `place` has the text of `key`.
-    func holds(_ key: borrowing Key, at place: Int) -> Bool {
+    /// Whether `index` has the text of `key`.
+    func holds(_ key: borrowing Key, at index: Int) -> Bool {
         // Compared in place: a copy would cost more than the comparison.
         let keys = keys.span
-        switch keys[place] {
+        switch keys[index] {
         case nil: return false
         case let held?: return held == key
         }
     }
 
-    mutating func put(_ text: Text, of key: Key, at place: Int) {
-        keys[place] = key
-        texts[place] = text
+    mutating func put(_ text: Text, of key: Key, at index: Int) {
+        keys[index] = key
+        texts[index] = text
     }
 }
 
-let recentPlaces = 64
+let recentCount = 64
 
 /// Returns the place for a hash, to which all bits contribute.
-func recentPlace(_ hash: UInt64) -> Int {
+func recentIndex(_ hash: UInt64) -> Int {
     Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) &>> 58)
 }
 
@@ -50,12 +50,12 @@ struct QuadTexts: Sendable {
         }
     }
 
-    private var entries = [Entry](repeating: Entry(0), count: recentPlaces)
+    private var entries = [Entry](repeating: Entry(0), count: recentCount)
 
     mutating func append(_ quad: UInt32, to output: inout TextCursor) {
-        let place = recentPlace(UInt64(quad))
-        if entries[place].quad != quad { entries[place] = Entry(quad) }
-        output.append(entries[place].text)
+        let index = recentIndex(UInt64(quad))
+        if entries[index].quad != quad { entries[index] = Entry(quad) }
+        output.append(entries[index].text)
     }
 }
 

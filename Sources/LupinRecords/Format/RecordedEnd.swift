@@ -220,13 +220,13 @@ package struct RecordedEnd: Sendable {
         }
         if let pin = record[field: .trustLeaf]?.string {
             lines.append("  the server showed \(pin); if it is the right one, add that to `pins`")
-            lines.append("  `lupin pin \(place)` prints the pins of all its certificates")
+            lines.append("  `lupin pin \(endpoint)` prints the pins of all its certificates")
         }
         return lines
     }
 
     /// The host, with a port that is not that of https.
-    private var place: String {
+    private var endpoint: String {
         let host = record[field: .domain]?.string ?? "HOST"
         guard let port = record[field: .port]?.count, port != 443 else { return host }
         return host.contains(":") ? "'[\(host)]:\(port)'" : "\(host):\(port)"
@@ -241,16 +241,16 @@ package struct RecordedEnd: Sendable {
 
     /// The parent proxy that failed, or by which a response came that is wrong; nil for none.
     private var parent: FailedParent? {
-        guard let place = record[field: .errorParent]?.string else {
+        guard let endpoint = record[field: .errorParent]?.string else {
             // By https the parent sees no response.
             guard error?.isOfResponse == true, record[field: .scheme]?.string == "http" else {
                 return nil
             }
             let last = record[field: .attempts]?.list?.last
-            return last?[attempt: .via]?.string.map { FailedParent(place: $0) }
+            return last?[attempt: .via]?.string.map { FailedParent(endpoint: $0) }
         }
         return FailedParent(
-            place: place,
+            endpoint: endpoint,
             rule: record[field: .errorParentRule]?.string,
             status: record[field: .errorParentStatus]?.count.flatMap { UInt16(exactly: $0) },
             challenge: ParentChallenge(

@@ -181,15 +181,15 @@ extension RecordedExchange {
         }
         // Bounded: by the guard.
         let attempt = attempts[number - 1]
-        var place = attempt.url ?? url
+        var shownURL = attempt.url ?? url
         // The line only has a URL when it differs; the head has path and query.
         if attempt.url == nil, let target = adapted?.target, target.hasPrefix("/") {
-            place = site + target
+            shownURL = site + target
         }
         let isDeciding = number == deciding
         var command = try command(
             adapted,
-            url: place,
+            url: shownURL,
             version: attempt.version
         )
         if adapted == nil {

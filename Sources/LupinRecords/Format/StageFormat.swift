@@ -19,7 +19,7 @@ extension JSONLine {
             add("method", text: stage.method)
             closeObjects(2)
         }
-        addPlace(host: stage.host, rules: stage.rules, url: stage.url, steps: stage.steps)
+        addTarget(host: stage.host, rules: stage.rules, url: stage.url, steps: stage.steps)
         if !stage.token.isEmpty {
             openObject("auth")
             add("token", text: stage.token)
@@ -106,7 +106,7 @@ extension JSONLine {
     }
 
     /// Appends `"url":{"domain":"…"},"rules":{"matched":[…]}`, for filters.
-    mutating func addPlace(
+    mutating func addTarget(
         host: String,
         rules: [String],
         url: String = "",

@@ -23,28 +23,28 @@ package struct ExchangeSpans: Sendable {
 
     /// The spans of an exchange, its own first; none where it has no place in a trace.
     package func spans(of exchange: TracedExchange) -> [TelemetrySpan] {
-        guard let place = exchange.place else { return [] }
+        guard let context = exchange.context else { return [] }
         let record = exchange.record
-        var spans = [ownSpan(of: record, at: place)]
-        for mark in place.marks { spans.append(span(of: mark, record, at: place)) }
+        var spans = [ownSpan(of: record, at: context)]
+        for mark in context.marks { spans.append(span(of: mark, record, at: context)) }
         for (i, attempt) in record.attempts.enumerated() {
-            if let span = span(of: attempt, number: i, record, at: place) { spans.append(span) }
+            if let span = span(of: attempt, number: i, record, at: context) { spans.append(span) }
         }
         return spans
     }
 
-    private func ownSpan(of record: ExchangeRecord, at place: TracePlace) -> TelemetrySpan {
+    private func ownSpan(of record: ExchangeRecord, at context: SpanContext) -> TelemetrySpan {
         var span = TelemetrySpan(
-            trace: place.trace,
-            id: place.span,
-            parent: place.parent,
+            trace: context.trace,
+            id: context.span,
+            parent: context.parent,
             name: Self.name(of: record),
             kind: .server,
             begun: record.startMicroseconds,
             ended: record.startMicroseconds.addingSaturated(record.timing.total ?? 0)
         )
-        span.isParentRemote = place.parent != nil
-        span.state = place.state
+        span.isParentRemote = context.parent != nil
+        span.state = context.state
         var attributes = common(of: record)
         if let request = record.request, let origin = record.origin, request.form != .authority {
             let url = redactor.recordedURL(of: request, at: origin)
@@ -68,20 +68,20 @@ package struct ExchangeSpans: Sendable {
         of attempt: AttemptRecord,
         number: Int,
         _ record: ExchangeRecord,
-        at place: TracePlace
+        at context: SpanContext
     ) -> TelemetrySpan? {
         guard let noted = attempt.span else { return nil }
         let receiving = attempt.decision == .deliver ? attempt.timing.receive ?? 0 : 0
         var span = TelemetrySpan(
-            trace: place.trace,
+            trace: context.trace,
             id: noted.id,
-            parent: place.span,
+            parent: context.span,
             name: Self.name(of: record),
             kind: .client,
             begun: noted.begun,
             ended: noted.ended.addingSaturated(receiving)
         )
-        span.state = place.state
+        span.state = context.state
         var attributes = TelemetryAttributes()
         addMethod(of: record, to: &attributes)
         addTarget(of: attempt, record, to: &attributes)
@@ -116,7 +116,7 @@ package struct ExchangeSpans: Sendable {
     private func span(
         of mark: TraceMark,
         _ record: ExchangeRecord,
-        at place: TracePlace
+        at context: SpanContext
     ) -> TelemetrySpan {
         var attributes = TelemetryAttributes()
         let name: String
@@ -129,15 +129,15 @@ package struct ExchangeSpans: Sendable {
             attributes.add(.token, text: redactor.cleaned(token))
         }
         var span = TelemetrySpan(
-            trace: place.trace,
+            trace: context.trace,
             id: mark.id,
-            parent: place.span,
+            parent: context.span,
             name: name,
             kind: .internal,
             begun: mark.begun,
             ended: mark.ended
         )
-        span.state = place.state
+        span.state = context.state
         span.attributes = attributes
         if case .token = mark.kind, record.authentication?.action == .failed { span.isError = true }
         return span
@@ -160,8 +160,8 @@ package struct ExchangeSpans: Sendable {
             severity: Self.severity(of: record.outcome),
             body: body,
             attributes: attributes,
-            trace: exchange.place?.trace,
-            span: exchange.place?.span
+            trace: exchange.context?.trace,
+            span: exchange.context?.span
         )
     }
 

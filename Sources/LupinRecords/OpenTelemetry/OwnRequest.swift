@@ -3,7 +3,7 @@
 package import LupinCore
 
 /// Where a request of lupin's own stands in a trace that is recorded.
-package struct OwnRequestPlace: Sendable {
+package struct OwnRequestContext: Sendable {
     package let trace: TraceID
     /// The span of the exchange that needed it, or of that one's caller; nil where its trace begins
     /// with it.
@@ -21,7 +21,7 @@ package struct OwnRequestPlace: Sendable {
 ///
 /// It has neither the path nor a field nor the body: they may hold secrets.
 package struct OwnRequest: Sendable {
-    package let place: OwnRequestPlace
+    package let context: OwnRequestContext
     package let span: SpanID
     package let method: Method
     package let origin: Origin
@@ -36,14 +36,14 @@ package struct OwnRequest: Sendable {
 
     package init(
         _ span: SpanID,
-        at place: OwnRequestPlace,
+        at context: OwnRequestContext,
         _ method: Method,
         to origin: Origin,
         token: String,
         begun: Int64
     ) {
         self.span = span
-        self.place = place
+        self.context = context
         self.method = method
         self.origin = origin
         self.token = token
@@ -56,15 +56,15 @@ extension ExchangeSpans {
     /// The span of a request of lupin's own.
     package func span(of request: OwnRequest) -> TelemetrySpan {
         var span = TelemetrySpan(
-            trace: request.place.trace,
+            trace: request.context.trace,
             id: request.span,
-            parent: request.place.parent,
+            parent: request.context.parent,
             name: request.method.token,
             kind: .client,
             begun: request.begun,
             ended: request.ended
         )
-        span.state = request.place.state
+        span.state = request.context.state
         var attributes = TelemetryAttributes()
         attributes.add(.method, text: request.method.token)
         attributes.add(.serverAddress, text: cleaned(request.origin.host.text))

@@ -56,7 +56,7 @@ package enum TelemetryName: String, Sendable, CaseIterable {
     }
 
     /// Where the attribute stands.
-    package enum Place: String, Sendable {
+    package enum Item: String, Sendable {
         case exchange, attempt, cache, token
         /// The request to a token server.
         case tokenRequest = "token request"
@@ -66,12 +66,12 @@ package enum TelemetryName: String, Sendable, CaseIterable {
     /// One row of the manual's table.
     package struct Row: Sendable {
         package let convention: Convention
-        package let places: [Place]
+        package let items: [Item]
         package let meaning: String
 
-        fileprivate init(_ convention: Convention, _ places: [Place], _ meaning: String) {
+        fileprivate init(_ convention: Convention, _ items: [Item], _ meaning: String) {
             self.convention = convention
-            self.places = places
+            self.items = items
             self.meaning = meaning
         }
     }

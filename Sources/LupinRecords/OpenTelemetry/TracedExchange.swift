@@ -28,16 +28,16 @@ package struct TraceMark: Sendable, Equatable {
 /// A finished exchange for export.
 package struct TracedExchange: Sendable {
     package var record: ExchangeRecord
-    package var place: TracePlace?
+    package var context: SpanContext?
 
-    package init(_ record: ExchangeRecord, _ place: TracePlace?) {
+    package init(_ record: ExchangeRecord, _ context: SpanContext?) {
         self.record = record
-        self.place = place
+        self.context = context
     }
 }
 
 /// Where an exchange stands in a trace that is recorded.
-package struct TracePlace: Sendable {
+package struct SpanContext: Sendable {
     package var trace: TraceID
     /// The span of the exchange.
     package var span: SpanID

@@ -15,7 +15,7 @@ package final class UpstreamHTTP1: Upstream {
     package let secured: SecuredConnection?
     /// Whether an earlier exchange used the connection.
     var hasServed = false
-    private var checkedReach = Reach()
+    private var checkedAccess = AddressAccess()
     /// The pool's shelf for it, once it was kept, and the next connection below it on that shelf.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
@@ -58,9 +58,9 @@ package final class UpstreamHTTP1: Upstream {
     package var isReused: Bool { hasServed }
     package var isForOneClient: Bool { hasLogin }
     /// Which clients the access rules let use it.
-    package var reach: Reach {
-        get { checkedReach }
-        set { checkedReach = newValue }
+    package var access: AddressAccess {
+        get { checkedAccess }
+        set { checkedAccess = newValue }
     }
     package var bytesSent: UInt64 { channel.bytesSent }
     package var bytesReceived: UInt64 { channel.bytesReceived }

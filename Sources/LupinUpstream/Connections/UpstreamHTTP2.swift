@@ -9,11 +9,11 @@ package final class UpstreamHTTP2: HTTP2LinkOwner {
     let secured: SecuredConnection
     package let peer: SocketAddress?
     package let link: HTTP2Link
-    private var checkedReach = Reach()
+    private var checkedAccess = AddressAccess()
     /// Which clients the access rules let use it.
-    package var reach: Reach {
-        get { checkedReach }
-        set { checkedReach = newValue }
+    package var access: AddressAccess {
+        get { checkedAccess }
+        set { checkedAccess = newValue }
     }
     /// The number of streams that `upstream.pool.streams` allows.
     private let streamsMax: Int

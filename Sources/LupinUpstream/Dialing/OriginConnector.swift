@@ -46,7 +46,7 @@ package struct OriginConnector {
     /// The parent proxy that a rule names; nil for that of the settings.
     package var proxy: UpstreamProxy?
     /// The way that a parent proxy has granted to the client.
-    package var passage: ParentPassage?
+    package var parentTunnel: ParentTunnel?
     /// lupin's member of Via in a CONNECT, by which a chain of proxies detects that it leads back.
     package var via: ViaMember?
 
@@ -84,7 +84,7 @@ package struct OriginConnector {
             proxy: parent,
             security: isSecure ? try policy.securities.security(SecurityDemand()) : nil
         )
-        if let granted = passage?.parent, granted.proxy == parent {
+        if let granted = parentTunnel?.parent, granted.proxy == parent {
             hop.login = granted.login
             hop.user = granted.user
         }
@@ -188,10 +188,10 @@ package struct OriginConnector {
         mayAnswer: Bool,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
-        let granted = passage?.lend(for: hop)
+        let granted = parentTunnel?.lend(for: hop)
         if granted == nil, hop.isByLogin {
             // The client's message answers the challenge of another connection.
-            passage?.end()
+            parentTunnel?.end()
             throw DialFailure(error: .loginIsOver(to: hop))
         }
         let channel: Channel

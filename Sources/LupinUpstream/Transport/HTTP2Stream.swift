@@ -151,9 +151,9 @@ package final class HTTP2Stream {
 
     private func passBy() {
         guard var passing, hasBytes else { return }
-        while discardsRest, hasBytes, let (_, place) = held {
-            passing.bytesLeft -= place.count
-            discardHeld(place.count)
+        while discardsRest, hasBytes, let (_, range) = held {
+            passing.bytesLeft -= range.count
+            discardHeld(range.count)
         }
         passing.quiet = min(link.loop.deadline(in: Self.quietTime), passing.deadline)
         self.passing = passing
@@ -240,7 +240,7 @@ package final class HTTP2Stream {
     /// The number of payload bytes that were received and not taken.
     var heldBytes: Int { lent?.count ?? queue?.count ?? 0 }
     /// The first contiguous part of them.
-    private var held: (buffer: InputBuffer, place: Range<Int>)? {
+    private var held: (buffer: InputBuffer, range: Range<Int>)? {
         if let lent { return (link.channel.input, lent) }
         guard let queue else { return nil }
         let block = queue.block
@@ -314,11 +314,11 @@ extension HTTP2Stream: BodySource {
     package func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError)
         -> Offer
     {
-        guard let (buffer, place) = held else {
+        guard let (buffer, range) = held else {
             return Offer(taken: 0, isAllTaken: true, isEnd: false)
         }
         let bytes = buffer.bytes
-        let payload = bytes.extracting(place)
+        let payload = bytes.extracting(range)
         let count = payload.count
         let isLast = hasReceivedAll && count == heldBytes && received.isEmpty
         let taken = try sink.push(payload, isLast: isLast)

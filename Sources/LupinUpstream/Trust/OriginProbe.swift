@@ -122,12 +122,12 @@ package enum OriginProbe {
                 interruptions: []
             )
         } catch {
-            let place = "\(host.uriText):\(port)"
+            let endpoint = "\(host.uriText):\(port)"
             if error.isTimeout {
-                throw OriginProbeFailure(sentence: "\(place) doesn't answer")
+                throw OriginProbeFailure(sentence: "\(endpoint) doesn't answer")
             }
             let reason = error.errors.first?.message ?? "no address"
-            throw OriginProbeFailure(sentence: "cannot connect to \(place): \(reason)")
+            throw OriginProbeFailure(sentence: "cannot connect to \(endpoint): \(reason)")
         }
     }
 

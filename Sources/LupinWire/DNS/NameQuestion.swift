@@ -54,13 +54,13 @@ package struct NameQuestion: Sendable, Equatable {
         )
         guard message[2] & 0x78 == 0 else { return .answered(head.reply(.notImplemented)) }
         guard message[4] == 0, message[5] == 1 else { return .answered(head.reply(.badFormat)) }
-        var place = headLength
-        guard let name = name(in: message, at: &place), place + 4 <= message.count else {
+        var offset = headLength
+        guard let name = name(in: message, at: &offset), offset + 4 <= message.count else {
             return .answered(head.reply(.badFormat))
         }
-        let isInternet = message[place + 2] == 0 && message[place + 3] == 1
+        let isInternet = message[offset + 2] == 0 && message[offset + 3] == 1
         let kind: Kind =
-            switch (message[place], message[place + 1]) {
+            switch (message[offset], message[offset + 1]) {
             case (0, 1): .ipv4
             case (0, 28): .ipv6
             default: .other
@@ -70,27 +70,27 @@ package struct NameQuestion: Sendable, Equatable {
             kind: kind,
             id: head.id,
             flags: head.flags,
-            bytes: Array(message[headLength..<(place + 4)])
+            bytes: Array(message[headLength..<(offset + 4)])
         )
         return isInternet ? .question(question) : .answered(question.reply(.refused))
     }
 
-    /// The name at `place`, which moves behind it; nil for one that is no name of a question, in
+    /// The name at `offset`, which moves behind it; nil for one that is no name of a question, in
     /// which nothing may point elsewhere.
-    private static func name(in message: [UInt8], at place: inout Int) -> String? {
+    private static func name(in message: [UInt8], at offset: inout Int) -> String? {
         var name: [UInt8] = []
-        while place < message.count {
-            let length = Int(message[place])
-            place += 1
+        while offset < message.count {
+            let length = Int(message[offset])
+            offset += 1
             if length == 0 { return String(decoding: name, as: UTF8.self) }
-            guard length < 64, place + length <= message.count else { return nil }
+            guard length < 64, offset + length <= message.count else { return nil }
             if !name.isEmpty { name.append(0x2E) }
-            for byte in message[place..<(place + length)] {
+            for byte in message[offset..<(offset + length)] {
                 // A dot within a label would read like another name.
                 guard byte > 0x20, byte < 0x7F, byte != 0x2E else { return nil }
                 name.append((0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
             }
-            place += length
+            offset += length
             guard name.count <= nameLengthMax else { return nil }
         }
         return nil

@@ -78,11 +78,11 @@ extension Span where Element == UInt8 {
         )
     }
 
-    /// The byte at `place`, for code that has just compared `place` with the end.
-    @inline(__always) func uncheckedByte(at place: Int) -> UInt8 {
-        assert(place >= 0 && place < count)
+    /// The byte at `index`, for code that has just compared `index` with the end.
+    @inline(__always) func uncheckedByte(at index: Int) -> UInt8 {
+        assert(index >= 0 && index < count)
         // Safety: the caller has checked that there is a byte.
-        return unsafe self[unchecked: place]
+        return unsafe self[unchecked: index]
     }
 
     /// The bytes in `range`, for code that has just found both ends in these bytes.

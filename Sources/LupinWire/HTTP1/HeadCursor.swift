@@ -22,10 +22,10 @@
     @inline(__always)
     private mutating func advance(_ count: Int) -> UnsafeMutablePointer<UInt8> {
         precondition(count <= room, "a head is longer than was computed")
-        let place = unsafe next
+        let pointer = unsafe next
         unsafe next += count
         room &-= count
-        return unsafe place
+        return unsafe pointer
     }
 
     @inline(__always) mutating func append(_ byte: UInt8) {
@@ -62,13 +62,13 @@
             // 10^20 exceeds 64 bits, so a number has at most 20 digits.
             if digits == 20 { break }
         }
-        let place = unsafe advance(digits)
+        let pointer = unsafe advance(digits)
         var rest = number
         var i = digits
         repeat {
             i &-= 1
             // Safety: `i` is below `digits`, for which there is room.
-            unsafe place[i] = 0x30 &+ UInt8(truncatingIfNeeded: rest % 10)
+            unsafe pointer[i] = 0x30 &+ UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
         } while i > 0
     }

@@ -55,8 +55,8 @@ package enum RequestBeginning {
 
     /// Whether the first byte that is none of a line of text ends the start of a header of the
     /// PROXY protocol, version 2 (§2.2): `\r\n\r\n\0\r\nQUIT\n`.
-    private static func beginsPROXY(_ bytes: Span<UInt8>, at place: Int) -> Bool {
-        place == 4 && bytes[0] == 0x0D && bytes[1] == 0x0A && bytes[2] == 0x0D && bytes[3] == 0x0A
+    private static func beginsPROXY(_ bytes: Span<UInt8>, at offset: Int) -> Bool {
+        offset == 4 && bytes[0] == 0x0D && bytes[1] == 0x0A && bytes[2] == 0x0D && bytes[3] == 0x0A
             && bytes[4] == 0
     }
 

@@ -342,7 +342,7 @@ extension Span where Element == UInt8 {
     fileprivate func targetPath(of method: Method) -> TargetPath? {
         guard count > 0 else { return nil }
         if self[0] == 0x2A { return count == 1 && method == .options ? .asterisk : nil }
-        guard self[0] == 0x2F, place(of: 0x23) == count else { return nil }
+        guard self[0] == 0x2F, offset(of: 0x23) == count else { return nil }
         var form = TargetPath.plain
         var i = endOfVisible(from: 0, to: count)
         while i < count {

@@ -36,12 +36,12 @@ final class RepeatedFields {
             value.extracting(first: Self.endBytes).mix(into: &hash)
             value.extracting(last: Self.endBytes).mix(into: &hash)
         }
-        let place = Int(truncatingIfNeeded: hash) & (Self.count - 1)
+        let index = Int(truncatingIfNeeded: hash) & (Self.count - 1)
         // Never that of an empty place.
         let tag = UInt16(truncatingIfNeeded: hash >> 48) | 1
         // Safety: the mask keeps the place in the table.
-        if unsafe tags[place] == tag { return true }
-        unsafe tags[place] = tag
+        if unsafe tags[index] == tag { return true }
+        unsafe tags[index] = tag
         return false
     }
 }

@@ -45,11 +45,11 @@ final class TerminalInspector {
     /// Runs until the user leaves or a signal ends it.
     ///
     /// The hosts are captured meanwhile.
-    static func run(at place: AdminPlace, capturing hosts: [String]) throws -> ExitCode {
+    static func run(at admin: AdminOptions, capturing hosts: [String]) throws -> ExitCode {
         let before = TerminalSignals.block()
         return try ControlLoop.run { executor in
             do throws(AdminProblem) {
-                let client = try place.client()
+                let client = try admin.client()
                 // If no lupin runs, the user learns it before the screen changes.
                 let reply = try await client.request("GET", "/v1/exchanges/live", on: executor.loop)
                 guard reply.isSuccess else { throw AdminProblem(message: reply.sentence) }
@@ -186,7 +186,7 @@ final class TerminalInspector {
     private func perform(_ demands: [InspectorDemand]) {
         for demand in demands {
             switch demand {
-            case .ask(let question): ask(question)
+            case .ask(let request): ask(request)
             case .edit(let text): edit(text)
             case .copy(let text): copy(text)
             case .redraw:
@@ -198,13 +198,13 @@ final class TerminalInspector {
         }
     }
 
-    private func ask(_ question: InspectorQuestion) {
+    private func ask(_ request: InspectorRequest) {
         start { inspector in
             do throws(AdminProblem) {
                 let reply = try await inspector.client.request(
-                    question.method,
-                    question.path,
-                    body: question.body,
+                    request.method,
+                    request.path,
+                    body: request.body,
                     bytesMax: AdminClient.exchangesBytesMax,
                     on: inspector.executor.loop
                 )
@@ -213,9 +213,9 @@ final class TerminalInspector {
                     lastID: reply.lastID,
                     body: reply.body
                 )
-                inspector.perform(inspector.state.take(answer, to: question))
+                inspector.perform(inspector.state.take(answer, to: request))
             } catch {
-                inspector.state.take(failure: error.message, of: question)
+                inspector.state.take(failure: error.message, of: request)
             }
             inspector.changes.wake(.answered)
         }

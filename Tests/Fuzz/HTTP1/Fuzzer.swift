@@ -99,16 +99,16 @@ struct Fuzzer {
     private mutating func mutate(_ seeds: [[UInt8]]) -> [UInt8] {
         var sample = seeds[generator.below(seeds.count)]
         for _ in 0..<generator.below(5) {
-            let place = generator.below(sample.count + 1)
-            let end = min(sample.count, place + generator.below(8))
+            let index = generator.below(sample.count + 1)
+            let end = min(sample.count, index + generator.below(8))
             switch generator.below(7) {
-            case 0 where place < sample.count:
-                sample[place] ^= 1 << UInt8(generator.below(8))
-            case 1 where place < sample.count:
-                sample[place] = UInt8(truncatingIfNeeded: generator.next())
-            case 2: sample.removeSubrange(place..<end)
-            case 3: sample.insert(contentsOf: Array(sample[place..<end]), at: place)
-            case 4: sample.insert(contentsOf: words[generator.below(words.count)], at: place)
+            case 0 where index < sample.count:
+                sample[index] ^= 1 << UInt8(generator.below(8))
+            case 1 where index < sample.count:
+                sample[index] = UInt8(truncatingIfNeeded: generator.next())
+            case 2: sample.removeSubrange(index..<end)
+            case 3: sample.insert(contentsOf: Array(sample[index..<end]), at: index)
+            case 4: sample.insert(contentsOf: words[generator.below(words.count)], at: index)
             case 5:
                 // Words that are whole lines go where lines begin.
                 let word = words[generator.below(words.count)]
@@ -120,7 +120,7 @@ struct Fuzzer {
             default:
                 let other = seeds[generator.below(seeds.count)]
                 let from = generator.below(other.count)
-                sample.replaceSubrange(place..., with: other[from...])
+                sample.replaceSubrange(index..., with: other[from...])
             }
         }
         return sample

@@ -58,26 +58,26 @@ struct Fuzzer {
     private mutating func mutate(_ seed: Frames) -> [UInt8] {
         var frames = seed.frames
         for _ in 0..<generator.below(4) {
-            let place = generator.below(frames.count)
+            let index = generator.below(frames.count)
             switch generator.below(7) {
-            case 0: frames.remove(at: place)
-            case 1: frames.insert(frames[place], at: generator.below(frames.count + 1))
-            case 2: frames.swapAt(place, generator.below(frames.count))
-            case 3: frames[place][3] = UInt8(generator.below(11))
-            case 4: frames[place][4] ^= 1 << UInt8(generator.below(8))
-            case 5: frames[place][8] = UInt8(generator.below(12))
-            default: frames[place] = resized(frames[place])
+            case 0: frames.remove(at: index)
+            case 1: frames.insert(frames[index], at: generator.below(frames.count + 1))
+            case 2: frames.swapAt(index, generator.below(frames.count))
+            case 3: frames[index][3] = UInt8(generator.below(11))
+            case 4: frames[index][4] ^= 1 << UInt8(generator.below(8))
+            case 5: frames[index][8] = UInt8(generator.below(12))
+            default: frames[index] = resized(frames[index])
             }
             if frames.isEmpty { frames = seed.frames }
         }
         var sample = seed.beginning + frames.joined()
         for _ in 0..<generator.below(3) {
-            let place = generator.below(sample.count)
+            let index = generator.below(sample.count)
             switch generator.below(4) {
-            case 0: sample[place] ^= 1 << UInt8(generator.below(8))
-            case 1: sample[place] = UInt8(truncatingIfNeeded: generator.next())
-            case 2: sample.removeSubrange(place...)
-            default: sample.insert(UInt8(truncatingIfNeeded: generator.next()), at: place)
+            case 0: sample[index] ^= 1 << UInt8(generator.below(8))
+            case 1: sample[index] = UInt8(truncatingIfNeeded: generator.next())
+            case 2: sample.removeSubrange(index...)
+            default: sample.insert(UInt8(truncatingIfNeeded: generator.next()), at: index)
             }
             if sample.isEmpty { return seed.beginning }
         }

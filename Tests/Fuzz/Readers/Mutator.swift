@@ -59,22 +59,22 @@ struct Mutator {
     }
 
     private mutating func change(_ input: inout [UInt8], _ pool: [[UInt8]]) {
-        let place = generator.below(input.count + 1)
+        let index = generator.below(input.count + 1)
         switch generator.below(10) {
-        case 0 where place < input.count: input[place] ^= 1 &<< UInt8(generator.below(8))
-        case 1 where place < input.count: input[place] = UInt8(generator.below(256))
+        case 0 where index < input.count: input[index] ^= 1 &<< UInt8(generator.below(8))
+        case 1 where index < input.count: input[index] = UInt8(generator.below(256))
         case 2: input.removeSubrange(piece(of: input))
-        case 3: input.insert(contentsOf: input[piece(of: input)], at: place)
+        case 3: input.insert(contentsOf: input[piece(of: input)], at: index)
         case 4:
             let other = pool[generator.below(pool.count)]
-            input.insert(contentsOf: other[piece(of: other)], at: place)
+            input.insert(contentsOf: other[piece(of: other)], at: index)
         case 5:
             let other = pool[generator.below(pool.count)]
-            input = Array(input[..<place]) + other[generator.below(other.count + 1)...]
+            input = Array(input[..<index]) + other[generator.below(other.count + 1)...]
         case 6: replaceDigits(in: &input)
         case 7 where !words.isEmpty, 8 where !words.isEmpty:
-            input.insert(contentsOf: words[generator.below(words.count)], at: place)
-        default: input.insert(contentsOf: common[generator.below(common.count)], at: place)
+            input.insert(contentsOf: words[generator.below(words.count)], at: index)
+        default: input.insert(contentsOf: common[generator.below(common.count)], at: index)
         }
     }
 

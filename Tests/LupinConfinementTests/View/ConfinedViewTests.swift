@@ -5,8 +5,8 @@ import Testing
 struct ConfinedViewTests {
     private static let folders: Set = ["/", "/etc", "/etc/app", "/srv", "/srv/w", "/srv/w/in"]
 
-    private func steps(_ places: (ViewedPlace.Mark, String)...) -> [ViewStep] {
-        ConfinedView(places.map { ViewedPlace($0, $1) }).steps { Self.folders.contains($0) }
+    private func steps(_ entries: (ViewEntry.Mark, String)...) -> [ViewStep] {
+        ConfinedView(entries.map { ViewEntry($0, $1) }).steps { Self.folders.contains($0) }
     }
 
     @Test func `what is absent outside of what was given is left out of its frozen folder`() {
@@ -33,7 +33,7 @@ struct ConfinedViewTests {
     }
 
     @Test func `in new, emptied and absent folders there is nothing to cover`() {
-        for mark in [ViewedPlace.Mark.fresh, .emptied, .absent] {
+        for mark in [ViewEntry.Mark.fresh, .emptied, .absent] {
             let found = steps((mark, "/srv"), (.absent, "/srv/w/x"))
             #expect(found.count == 1, "\(mark)")
         }
@@ -73,29 +73,29 @@ struct ConfinedViewTests {
                 == [.give("/srv/w"), .keep("/srv/w/ca.pem")]
         )
         #expect(steps((.kept, "/etc/app/ca.pem")).isEmpty)
-        for mark in ViewedPlace.Mark.allCases where mark != .writable {
+        for mark in ViewEntry.Mark.allCases where mark != .writable {
             let found = steps((mark, "/srv/w"), (.kept, "/srv/w/ca.pem"))
             #expect(!found.contains(.keep("/srv/w/ca.pem")), "\(mark)")
         }
-        let view = ConfinedView([ViewedPlace(.writable, "/w"), ViewedPlace(.kept, "/w/ca.pem")])
+        let view = ConfinedView([ViewEntry(.writable, "/w"), ViewEntry(.kept, "/w/ca.pem")])
         #expect(!view.isAbsent("/w/ca.pem") && !view.isWritable("/w/ca.pem"))
     }
 
     @Test func `the first mark of a path stays`() {
-        let view = ConfinedView([ViewedPlace(.absent, "/a"), ViewedPlace(.writable, "/a")])
-        #expect(view.mark(of: "/a/b") == .absent && view.places.count == 1)
+        let view = ConfinedView([ViewEntry(.absent, "/a"), ViewEntry(.writable, "/a")])
+        #expect(view.mark(of: "/a/b") == .absent && view.entries.count == 1)
         #expect(!view.isWritable("/a") && view.mark(of: "/ab") == nil)
     }
 
-    @Test(arguments: ViewedPlace.Mark.allCases)
-    func `a place is one argument of a command`(_ mark: ViewedPlace.Mark) {
-        let place = ViewedPlace(mark, "/a: b/c")
-        #expect(ViewedPlace(place.text) == place)
-        #expect(ViewedPlace("\(mark.rawValue):relative") == nil)
+    @Test(arguments: ViewEntry.Mark.allCases)
+    func `a place is one argument of a command`(_ mark: ViewEntry.Mark) {
+        let entry = ViewEntry(mark, "/a: b/c")
+        #expect(ViewEntry(entry.text) == entry)
+        #expect(ViewEntry("\(mark.rawValue):relative") == nil)
     }
 
     @Test func `only what the table names of a home is there`() {
-        let home = HomeTable.places(of: "/h", .readOnly) { _ in true }
+        let home = HomeTable.entries(of: "/h", .readOnly) { _ in true }
         let view = ConfinedView(home)
         for name in [
             ".ssh/id", ".npmrc", ".netrc", ".aws/credentials", ".config/gh/hosts.yml", ".gnupg",
@@ -114,7 +114,7 @@ struct ConfinedViewTests {
 
     @Test func `a folder that a variable names is as that of the home`() {
         func view(_ folder: String) -> ConfinedView {
-            ConfinedView(VariableTable.places(of: folder, at: "/v") { _ in true })
+            ConfinedView(VariableTable.entries(of: folder, at: "/v") { _ in true })
         }
         #expect(view(".cargo").mark(of: "/v/credentials.toml") == .absent)
         #expect(view(".cargo").mark(of: "/v/registry/x") == .dropped)
@@ -129,7 +129,7 @@ struct ConfinedViewTests {
         #expect(view("go").mark(of: "/v/pkg/x") == .dropped && view("go").mark(of: "/v/src") == nil)
         #expect(view(".cache/huggingface").mark(of: "/v/token") == .absent)
         #expect(view(".cache/huggingface").mark(of: "/v/hub") == nil)
-        #expect(view(".rustup").places.isEmpty)
+        #expect(view(".rustup").entries.isEmpty)
     }
 
     @Test func `a variable is a list of paths`() {
@@ -167,10 +167,10 @@ struct ConfinedViewTests {
     /// Lists the folders above some files.
     private func tree(of files: [String]) -> CredentialCopies.List {
         var folders: [String: [String]] = [:]
-        for path in files.flatMap(PlacePath.upwards) where path != "/" {
-            let folder = PlacePath.parent(of: path)
-            if folders[folder]?.contains(PlacePath.name(of: path)) == true { continue }
-            folders[folder, default: []].append(PlacePath.name(of: path))
+        for path in files.flatMap(CanonicalPath.upwards) where path != "/" {
+            let folder = CanonicalPath.parent(of: path)
+            if folders[folder]?.contains(CanonicalPath.name(of: path)) == true { continue }
+            folders[folder, default: []].append(CanonicalPath.name(of: path))
         }
         return tree(folders)
     }

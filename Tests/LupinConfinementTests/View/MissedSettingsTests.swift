@@ -37,7 +37,7 @@ struct MissedSettingsTests {
     }
 
     @Test func `programs of the home are shown, and credentials among them absent`() {
-        let view = ConfinedView(HomeTable.places(of: "/h", .readOnly) { _ in true })
+        let view = ConfinedView(HomeTable.entries(of: "/h", .readOnly) { _ in true })
         for name in [
             ".npm-global/bin/x", ".local/share/virtualenvs/a/bin/python", ".composer/vendor/bin/x",
             ".config/composer/vendor/bin/x", ".coursier/bin/cs", ".mix/archives/hex", ".krew/bin/x",

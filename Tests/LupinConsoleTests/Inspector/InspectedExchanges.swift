@@ -31,11 +31,11 @@ struct InspectedExchanges {
     mutating func answerLive(_ records: [String], live: [String] = []) {
         let answer = "{\"exchanges\":[\(live.joined(separator: ","))]}"
         for next in give(answer, to: .live) {
-            guard case .ask(let question) = next else { continue }
+            guard case .ask(let request) = next else { continue }
             let lines = records.map { "\($0)\n" }.joined()
             _ = inspector.take(
                 InspectorAnswer(status: 200, lastID: "last", body: Array(lines.utf8)),
-                to: question
+                to: request
             )
         }
     }
@@ -43,9 +43,9 @@ struct InspectedExchanges {
     mutating func give(
         _ body: String,
         status: Int = 200,
-        to question: InspectorQuestion
+        to request: InspectorRequest
     ) -> [InspectorDemand] {
-        inspector.take(InspectorAnswer(status: status, body: Array(body.utf8)), to: question)
+        inspector.take(InspectorAnswer(status: status, body: Array(body.utf8)), to: request)
     }
 
     static func id(_ number: Int) -> String {

@@ -62,10 +62,10 @@ struct InspectorKeysTests {
     @Test func `older rows are fetched at the start of the list`() {
         var fixture = filled(3)
         let demands = fixture.press("g")
-        let question = InspectorQuestion.older(filter: "", before: Fixture.id(1), turn: 0)
-        #expect(demands == [.ask(question)])
+        let request = InspectorRequest.older(filter: "", before: Fixture.id(1), turn: 0)
+        #expect(demands == [.ask(request)])
         #expect(fixture.press("k") == [])
-        _ = fixture.give(Fixture.record(0) + "\n", to: question)
+        _ = fixture.give(Fixture.record(0) + "\n", to: request)
         #expect(selected(fixture) == Fixture.id(1) && fixture.list.count == 4)
     }
 
@@ -77,12 +77,12 @@ struct InspectorKeysTests {
         #expect(fixture.press("\u{15}status:5xx rule:\"a b\"\r") == [.ask(.live)])
         #expect(fixture.inspector.filter == "status:5xx rule:\"a b\"")
         let next = fixture.give("{}", to: .live)
-        guard case .ask(let question)? = next.first else {
+        guard case .ask(let request)? = next.first else {
             Issue.record("no question")
             return
         }
         #expect(
-            question.path == "/v1/exchanges?format=lines&limit=1000"
+            request.path == "/v1/exchanges?format=lines&limit=1000"
                 + "&filter=status%3A5xx%20rule%3A%22a%20b%22"
         )
         // What comes late for the filter before.
@@ -91,7 +91,7 @@ struct InspectorKeysTests {
             to: .rows(filter: "", after: "last", turn: 0)
         )
         #expect(fixture.inspector.list.count == 0)
-        _ = fixture.give(Fixture.record(8, status: 500) + "\n", to: question)
+        _ = fixture.give(Fixture.record(8, status: 500) + "\n", to: request)
         #expect(fixture.list.count == 1)
         #expect(fixture.lines[0].contains("filter status:5xx"))
         #expect(fixture.press("/\u{15}\r") == [.ask(.live)])
@@ -117,9 +117,9 @@ struct InspectorKeysTests {
 
     @Test func `a request is copied as a command and shown`() {
         var fixture = filled(3)
-        let question = InspectorQuestion.detailForCurl(id: Fixture.id(3))
-        #expect(fixture.press("y") == [.ask(question)])
-        guard case .copy(let text)? = fixture.give(Fixture.detail(3), to: question).first else {
+        let request = InspectorRequest.detailForCurl(id: Fixture.id(3))
+        #expect(fixture.press("y") == [.ask(request)])
+        guard case .copy(let text)? = fixture.give(Fixture.detail(3), to: request).first else {
             Issue.record("nothing is copied")
             return
         }
@@ -131,15 +131,15 @@ struct InspectorKeysTests {
 
     @Test func `capture is turned on for a host, and off`() {
         var fixture = filled(1)
-        let question = InspectorQuestion.capture(host: "api.acme.dev")
-        #expect(fixture.press("c") == [.ask(question)])
-        let on = InspectorQuestion.setCapture(hosts: ["a", "api.acme.dev"], host: "api.acme.dev")
-        #expect(fixture.give(#"{"hosts":["a"]}"#, to: question) == [.ask(on)])
+        let request = InspectorRequest.capture(host: "api.acme.dev")
+        #expect(fixture.press("c") == [.ask(request)])
+        let on = InspectorRequest.setCapture(hosts: ["a", "api.acme.dev"], host: "api.acme.dev")
+        #expect(fixture.give(#"{"hosts":["a"]}"#, to: request) == [.ask(on)])
         #expect(on.body == Array(#"{"hosts":["a","api.acme.dev"]}"#.utf8))
         _ = fixture.give("{}", to: on)
         #expect(fixture.lines[22].hasPrefix("Capture is on for api.acme.dev"))
-        let off = InspectorQuestion.setCapture(hosts: [], host: "api.acme.dev")
-        #expect(fixture.give(#"{"hosts":["api.acme.dev"]}"#, to: question) == [.ask(off)])
+        let off = InspectorRequest.setCapture(hosts: [], host: "api.acme.dev")
+        #expect(fixture.give(#"{"hosts":["api.acme.dev"]}"#, to: request) == [.ask(off)])
     }
 
     @Test func `a lupin that is gone is told of, and asked again`() {

@@ -114,9 +114,9 @@ struct InspectorScreenTests {
             "type":"application/json","coding":"gzip"}]
             """
         let demands = fixture.give(Fixture.detail(1, bodies), to: .detail(id: Fixture.id(1)))
-        let question = InspectorQuestion.body(id: Fixture.id(1), side: "response")
-        #expect(demands == [.ask(question)])
-        _ = fixture.give(#"{"a":[1.10,{}],"b":"x\u001b"}"#, to: question)
+        let request = InspectorRequest.body(id: Fixture.id(1), side: "response")
+        #expect(demands == [.ask(request)])
+        _ = fixture.give(#"{"a":[1.10,{}],"b":"x\u001b"}"#, to: request)
         #expect(
             Array(fixture.lines[2...10]) == [
                 " request 3B   response 99B  ",
@@ -137,8 +137,8 @@ struct InspectorScreenTests {
         _ = fixture.press("\r")
         _ = fixture.give(Fixture.detail(1, #","messages":2"#), to: .detail(id: Fixture.id(1)))
         #expect(fixture.lines[1].hasSuffix(" 6 Messages "))
-        let question = InspectorQuestion.messages(id: Fixture.id(1), after: 0)
-        #expect(fixture.press("6") == [.ask(question)])
+        let request = InspectorRequest.messages(id: Fixture.id(1), after: 0)
+        #expect(fixture.press("6") == [.ask(request)])
         _ = fixture.give(
             """
             {"messages":[{"number":1,"time":"2026-11-20T22:41:07.123456Z","from":"client",\
@@ -146,7 +146,7 @@ struct InspectorScreenTests {
             "time":"2026-11-20T22:41:08.123456Z","from":"origin","kind":"binary","bytes":2,\
             "truncated":true,"base64":"AAE="}]}
             """,
-            to: question
+            to: request
         )
         #expect(
             Array(fixture.lines[2...6]) == [
@@ -165,7 +165,7 @@ struct InspectorScreenTests {
         fixture.poll([Fixture.record(1)])
         _ = fixture.press("\r")
         _ = fixture.give(Fixture.detail(1, #","messages":2"#), to: .detail(id: Fixture.id(1)))
-        let question = InspectorQuestion.messages(id: Fixture.id(1), after: 0)
+        let request = InspectorRequest.messages(id: Fixture.id(1), after: 0)
         _ = fixture.press("6")
         func message(_ number: Int, _ bytes: [UInt8]) -> String {
             let base64 = Base64Text.encode(bytes)
@@ -175,7 +175,7 @@ struct InspectorScreenTests {
                 """
         }
         let list = [message(1, [0x08, 0x96, 0x01]), message(2, [0x00, 0x01])]
-        _ = fixture.give(#"{"messages":[\#(list.joined(separator: ","))]}"#, to: question)
+        _ = fixture.give(#"{"messages":[\#(list.joined(separator: ","))]}"#, to: request)
         let text = fixture.lines.joined(separator: "\n")
         #expect(text.contains("protobuf 3B") && text.contains("  1: 150"))
         #expect(text.contains("00000000  00 01"))

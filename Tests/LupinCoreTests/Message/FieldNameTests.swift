@@ -25,9 +25,9 @@ struct FieldNameTests {
         let spelling = Array(name.spelling.utf8)
         #expect(FieldName(Array(spelling.dropLast()).span) == .other)
         #expect(FieldName((spelling + [0x73]).span) == .other)
-        for place in spelling.indices {
+        for index in spelling.indices {
             var changed = spelling
-            changed[place] ^= 0x01
+            changed[index] ^= 0x01
             #expect(FieldName(changed.span) == .other)
         }
     }
@@ -35,14 +35,14 @@ struct FieldNameTests {
     @Test(arguments: FieldName.allCases.dropFirst())
     func `no byte stands for a letter but the letter in its two cases`(name: FieldName) {
         let spelling = Array(name.spelling.utf8)
-        for place in spelling.indices {
+        for index in spelling.indices {
             for byte in UInt8.min...UInt8.max {
                 var changed = spelling
-                changed[place] = byte
-                let isSame = byte.asciiLowercased == spelling[place].asciiLowercased
+                changed[index] = byte
+                let isSame = byte.asciiLowercased == spelling[index].asciiLowercased
                 // One `#expect` per byte would take longer than all else.
                 if (FieldName(changed.span) == name) != isSame {
-                    Issue.record("byte \(byte) at \(place) of \(name.spelling)")
+                    Issue.record("byte \(byte) at \(index) of \(name.spelling)")
                 }
             }
         }

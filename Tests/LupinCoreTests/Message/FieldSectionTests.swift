@@ -32,12 +32,12 @@ struct WordsWithoutCaseTests {
     @Test(arguments: [1, 7, 8, 9, 16, 23])
     func `no byte equals another but a letter in its two cases`(count: Int) {
         let base = [UInt8](repeating: 0x61, count: count)
-        for place in base.indices {
+        for index in base.indices {
             for (one, other) in [
                 (UInt8(0x40), UInt8(0x60)), (0x5A, 0x7A), (0x5B, 0x7B), (0x0D, 0x2D),
             ] {
                 var (a, b) = (base, base)
-                (a[place], b[place]) = (one, other)
+                (a[index], b[index]) = (one, other)
                 #expect(a.span.equalsIgnoringCase(b.span) == (one == 0x5A))
             }
         }

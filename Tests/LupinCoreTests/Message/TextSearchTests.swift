@@ -9,13 +9,13 @@ struct TextSearchTests {
         ("https://a", "://", 5), ("::/://", "://", 3), ("abc", "", 0), ("abc", "abcd", nil),
         ("0123456789abcdef0123456789abcdeg", "abcdeg", 26), ("é", "\u{A9}", nil),
     ])
-    func `the first place is found`(text: String, part: String, place: Int?) {
+    func `the first place is found`(text: String, part: String, index: Int?) {
         let bytes = Array(text.utf8)
-        #expect(bytes.firstRange(of: Array(part.utf8))?.lowerBound == place)
+        #expect(bytes.firstRange(of: Array(part.utf8))?.lowerBound == index)
         let range = text.firstRange(of: part)
-        #expect(range.map { text.utf8.distance(from: text.startIndex, to: $0.lowerBound) } == place)
-        #expect(range.map { String(text[$0]) } == place.map { _ in part })
-        #expect(text.contains(part) == (place != nil))
+        #expect(range.map { text.utf8.distance(from: text.startIndex, to: $0.lowerBound) } == index)
+        #expect(range.map { String(text[$0]) } == index.map { _ in part })
+        #expect(text.contains(part) == (index != nil))
     }
 
     @Test func `a search begins where it is told to`() {

@@ -40,8 +40,8 @@ struct BlockSearchTests {
         let text = String(decoding: secret, as: UTF8.self)
         let hex = Array(SecretForm.hex.text(of: text).utf8)
         // The first four digits are all in one case, as a look at every byte wants it, too.
-        let mixed = hex.enumerated().map { place, byte in
-            let isUpper = place >= 4 && byte >= 0x61 && numbers.next(below: 2) == 1
+        let mixed = hex.enumerated().map { index, byte in
+            let isUpper = index >= 4 && byte >= 0x61 && numbers.next(below: 2) == 1
             return isUpper ? byte - 0x20 : byte
         }
         return [secret, hex, mixed, Array(SecretForm.base64.text(of: text).utf8)]
@@ -61,13 +61,13 @@ struct BlockSearchTests {
             }
             for (number, secret) in secrets.enumerated() {
                 for form in Self.forms(secret, &numbers) {
-                    for place in 0..<24 {
-                        let before = numbers.bytes(place, of: [0x20, 0x2C, 0x7E])
+                    for index in 0..<24 {
+                        let before = numbers.bytes(index, of: [0x20, 0x2C, 0x7E])
                         let behind = [UInt8](repeating: 0x20, count: numbers.next(below: 20))
                         let text = before + form + behind
                         let hits = matcher.find(in: text.span)
                         #expect(hits.map(\.secret) == [number])
-                        #expect(hits.first?.range == place..<place + form.count)
+                        #expect(hits.first?.range == index..<index + form.count)
                     }
                 }
             }
@@ -110,11 +110,11 @@ struct BlockSearchTests {
         let secret = Array("0123456789abcdefghij".utf8)
         var matcher = SecretMatcher()
         _ = matcher.add(secret)
-        for place in 0..<24 {
+        for index in 0..<24 {
             for count in 0..<secret.count {
-                let text = [UInt8](repeating: 0x2E, count: place) + secret.prefix(count)
+                let text = [UInt8](repeating: 0x2E, count: index) + secret.prefix(count)
                 let hits = matcher.find(in: text.span, cut: .any)
-                #expect(hits.map(\.range) == (count < 4 ? [] : [place..<place + count]))
+                #expect(hits.map(\.range) == (count < 4 ? [] : [index..<index + count]))
                 #expect(matcher.find(in: text.span).isEmpty)
             }
         }

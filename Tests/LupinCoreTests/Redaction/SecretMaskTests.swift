@@ -135,12 +135,12 @@ struct SecretMaskTests {
             let coded = Base64Text.encode(Array("\(before)\(Self.secret)".utf8))
             let unpadded = coded.replacing("=", with: "")
             let lead = before.utf8.count * 8 / 6
-            for place in lead + 1..<unpadded.utf8.count {
-                let text = "\(unpadded.prefix(place))\r\n\(unpadded.dropFirst(place))\r\nX-Next: v"
+            for index in lead + 1..<unpadded.utf8.count {
+                let text = "\(unpadded.prefix(index))\r\n\(unpadded.dropFirst(index))\r\nX-Next: v"
                 let result = masked(text, pieces: 4096, [Self.secret])
                 #expect(result.hasSuffix("*\r\nX-Next: v"), "\(result)")
                 let visible = result.utf8.dropLast(11).filter { $0 != UInt8(ascii: "*") }
-                #expect(visible.count <= lead, "\(place) \(result)")
+                #expect(visible.count <= lead, "\(index) \(result)")
             }
         }
     }

@@ -112,12 +112,12 @@ struct SecretMatcherTests {
             for secret in plantedSecrets {
                 var text = Array(form.text(of: secret).utf8)
                 for _ in 0..<numbers.next(below: 4) {
-                    let place = numbers.next(below: text.count)
+                    let index = numbers.next(below: text.count)
                     switch numbers.next(below: 4) {
-                    case 0: text.remove(at: place)
-                    case 1: text.insert(Array("%\\&#;ux\r".utf8)[numbers.next(below: 8)], at: place)
-                    case 2: text[place] = UInt8(truncatingIfNeeded: numbers.next(below: 256))
-                    default: text.removeSubrange(place...)
+                    case 0: text.remove(at: index)
+                    case 1: text.insert(Array("%\\&#;ux\r".utf8)[numbers.next(below: 8)], at: index)
+                    case 2: text[index] = UInt8(truncatingIfNeeded: numbers.next(below: 256))
+                    default: text.removeSubrange(index...)
                     }
                     if text.isEmpty { text = [0x25] }
                 }

@@ -21,8 +21,8 @@ struct SecretNamesTests {
         return masked.text.map { String(decoding: $0, as: UTF8.self).contains("hunter22") } ?? true
     }
 
-    private func isShown(_ name: String, in place: Place) -> Bool {
-        switch place {
+    private func isShown(_ name: String, in context: Context) -> Bool {
+        switch context {
         case .field:
             let (field, value) = (Array(name.utf8), Array("hunter22".utf8))
             return !redactor.hides(field: field.span, value.span, known: .other)
@@ -40,7 +40,7 @@ struct SecretNamesTests {
         }
     }
 
-    enum Place: CaseIterable { case field, query, encodedQuery, form, multipart, json }
+    enum Context: CaseIterable { case field, query, encodedQuery, form, multipart, json }
 
     private static let hidden = [
         "Authorization", "X-Forwarded-Authorization", "Set-Cookie2", "Cookie2", "DPoP",
@@ -61,8 +61,8 @@ struct SecretNamesTests {
 
     @Test(arguments: hidden + SecretNames.everywhere.map { $0.replacing("*", with: "x") })
     func `a secret's name hides it in every place`(name: String) {
-        for place in Place.allCases {
-            #expect(!isShown(name, in: place), "\(name) in \(place)")
+        for context in Context.allCases {
+            #expect(!isShown(name, in: context), "\(name) in \(context)")
         }
     }
 
@@ -71,8 +71,8 @@ struct SecretNamesTests {
         "token[value]", "token.value", "session[user][name]", "tokens[]", "tokens[0]",
     ])
     func `of a name with parts each one counts`(name: String) {
-        for place in Place.allCases where place != .field {
-            #expect(!isShown(name, in: place), "\(name) in \(place)")
+        for context in Context.allCases where context != .field {
+            #expect(!isShown(name, in: context), "\(name) in \(context)")
         }
     }
 
@@ -166,7 +166,9 @@ struct SecretNamesTests {
         ]
     )
     func `other names hide nothing`(name: String) {
-        for place in Place.allCases { #expect(isShown(name, in: place), "\(name) in \(place)") }
+        for context in Context.allCases {
+            #expect(isShown(name, in: context), "\(name) in \(context)")
+        }
     }
 
     @Test(arguments: ["code", "state", "key"])

@@ -151,7 +151,7 @@ struct ProcessLookupTests {
             }
             await fixture.settle()
             #expect(asked.wait())
-            try clock.advance(by: ProcessLookup.patience + .seconds(1))
+            try clock.advance(by: ProcessLookup.timeout + .seconds(1))
             try await task.value
             #expect(result == .some(nil))
             hold.ring()

@@ -13,14 +13,14 @@ struct ByteQueueMemoryTests {
             defer { queue.removeAll() }
             let block = [UInt8](repeating: 7, count: InputBuffer.capacity)
             for _ in 0..<waiting { queue.append(block.span) }
-            var places = 0
+            var slots = 0
             for _ in 0..<10_000 {
                 queue.append(block.span)
                 queue.discard(queue.front.count)
-                places = max(places, queue.places)
+                slots = max(slots, queue.slots)
             }
             #expect(queue.count == waiting * InputBuffer.capacity)
-            #expect(places <= 2 * waiting + 32)
+            #expect(slots <= 2 * waiting + 32)
         }
     }
 }

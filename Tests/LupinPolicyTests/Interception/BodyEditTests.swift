@@ -111,7 +111,7 @@ struct BodyEditTests {
 
     @Test func `a place that can't be is a problem`() throws {
         for (body, pointer) in [("{\"a\":1}", "/a/b"), ("[1]", "/2"), ("[1]", "/x"), ("3", "/a")] {
-            #expect(throws: BodyEditProblem.noPlace(pointer: pointer)) {
+            #expect(throws: BodyEditProblem.notContainer(pointer: pointer)) {
                 try json(set: [(pointer, "1")], in: body)
             }
         }

@@ -59,8 +59,8 @@ struct DigestAuthenticationTests {
         fields.add(name: "WWW-Authenticate", value: "Digest realm=\"R\", nonce=\"n\"")
         let line = fields.lines[0]
         let quoted = fields.storage[line.value.range].firstIndex(of: 0x52)
-        let place = try #require(quoted)
-        fields.storage.replaceSubrange(place...place, with: realm)
+        let index = try #require(quoted)
+        fields.storage.replaceSubrange(index...index, with: realm)
         fields.lines[0].value = ByteRange(
             start: line.value.range.lowerBound,
             count: line.value.range.count + realm.count - 1

@@ -201,7 +201,7 @@ struct OAuth2ExchangeTests {
         let exchange = OAuth2Exchange(try source())
         let failure = exchange.redirection(status: status, location: location)
         let kind = place.map {
-            TokenFailure.Kind.redirected(host: "id.example:8443", status: status, place: $0)
+            TokenFailure.Kind.redirected(host: "id.example:8443", status: status, target: $0)
         }
         #expect(failure?.kind == kind)
         #expect(failure?.isPermanent != false)

@@ -4,7 +4,7 @@ import LupinPolicy
 import Testing
 
 struct StandInExchangeTests {
-    private static let usual: StandInPlaces = [.fields, .query]
+    private static let usual: StandInLocations = [.fields, .query]
     private static let text = "ghp_0123456789abcdefghijklmnop"
     private static let standIn = StandIn(token: "github", text: text)
 

@@ -16,7 +16,7 @@ struct TokenFailureTests {
             (.command(program: "a", .outputNotText), true),
             (.unreachable(host: "a", reason: "x"), false),
             (.untrusted(host: "a", reason: "x"), false),
-            (.redirected(host: "a", status: 302, place: "/x"), true),
+            (.redirected(host: "a", status: 302, target: "/x"), true),
             (.malformed(host: "a", status: 200, reason: "x"), false), (.excessive, false),
             (.refused(host: "a", status: 400, error: "invalid_grant"), true),
             (.refused(host: "a", status: 500, error: "invalid_client"), true),
@@ -64,7 +64,7 @@ struct TokenFailureTests {
             .command(program: "vault", .exit(code: 2)), .command(program: "vault", .timeout),
             .unreachable(host: "id.dev", reason: "connection refused"),
             .untrusted(host: "id.dev", reason: "it is self-signed"),
-            .redirected(host: "id.dev", status: 302, place: "https://login.dev/"),
+            .redirected(host: "id.dev", status: 302, target: "https://login.dev/"),
             .malformed(host: "id.dev", status: 200, reason: "is empty"), .excessive,
             .unusable(reason: "does not fit"),
         ] as [TokenFailure.Kind]

@@ -63,7 +63,7 @@ extension Happening {
             return course.matched(
                 try demand.plan,
                 handler,
-                isPatient: demand != .shortTimeout,
+                hasLongTimeouts: demand != .shortTimeout,
                 asksForOwner: owner
             )
         case .passes(let handler, let owner):
@@ -81,7 +81,7 @@ extension Happening {
         case .bodyEnds: course.delivered()
         case .clientIsServed(let uploadGoesOn): return course.finished(uploadGoesOn: uploadGoesOn)
         case .fails: course.fail()
-        case .isEnclosed: course.enclose()
+        case .isEnclosed: course.intercept()
         case .ends: course.end()
         case .isPromoted: course.leaveToTask()
         }

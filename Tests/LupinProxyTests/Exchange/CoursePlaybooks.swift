@@ -110,7 +110,7 @@ extension Playbook {
                 "a CONNECT is intercepted",
                 [on(.arrives(.connect), .arrived, needs: .connect), on(.isPromoted, .arrived)],
                 begins(.tunnel, with: .connect),
-                [on(.isEnclosed, .enclosed)]
+                [on(.isEnclosed, .targetInside)]
             ),
             Playbook(
                 "a CONNECT by a parent proxy has a response of the parent",

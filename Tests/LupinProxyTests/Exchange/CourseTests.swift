@@ -62,11 +62,11 @@ struct CourseTests {
     private func atMatch(
         _ plan: Plan?,
         _ handler: RequestHandler = .origin,
-        isPatient: Bool = true,
+        hasLongTimeouts: Bool = true,
         asksForOwner: Bool = false,
         in course: Course = taskless
     ) -> Need? {
-        course.matched(plan, handler, isPatient: isPatient, asksForOwner: asksForOwner)
+        course.matched(plan, handler, hasLongTimeouts: hasLongTimeouts, asksForOwner: asksForOwner)
     }
 
     private static func handler(
@@ -155,7 +155,7 @@ struct CourseTests {
     }
 
     @Test func `what the plan does not say can need one too`() {
-        #expect(atMatch(nil, isPatient: false) == .shortTimeout)
+        #expect(atMatch(nil, hasLongTimeouts: false) == .shortTimeout)
         #expect(atMatch(nil, .purge) == .purge)
         #expect(atMatch(nil, .tape) == .demand)
         #expect(atMatch(nil, .tunnel) == .connect)
@@ -171,7 +171,7 @@ struct CourseTests {
             let need = atMatch(
                 delay,
                 handler,
-                isPatient: false,
+                hasLongTimeouts: false,
                 asksForOwner: true,
                 in: Course()
             )

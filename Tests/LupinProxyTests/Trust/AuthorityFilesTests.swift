@@ -49,7 +49,7 @@ struct AuthorityFilesTests {
             try AuthorityFiles(settings, environment: absolute, home: "/h").key
                 == "/x/lupin/ca.key"
         )
-        #expect(throws: AuthorityFailure.noPlace) {
+        #expect(throws: AuthorityFailure.noDirectory) {
             try AuthorityFiles(settings, environment: [:], home: nil)
         }
         settings.files = CertificateFiles(certificate: "/c", key: "/k")

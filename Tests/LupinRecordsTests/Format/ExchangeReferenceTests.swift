@@ -4,8 +4,8 @@ import LupinRecords
 import Testing
 
 struct ExchangeReferenceTests {
-    private static func last(_ place: Int, _ filter: String = "") throws -> ExchangeReference {
-        .last(place, try ExchangeFilter(filter))
+    private static func last(_ ordinal: Int, _ filter: String = "") throws -> ExchangeReference {
+        .last(ordinal, try ExchangeFilter(filter))
     }
 
     @Test(

@@ -154,7 +154,7 @@ struct ExchangeSpansTests {
         exchange.record.outcome = .denied
         #expect(spans.log(of: exchange).severity == .warning)
         exchange.record.outcome = .truncated
-        exchange.place = nil
+        exchange.context = nil
         #expect(spans.log(of: exchange).severity == .error)
         #expect(spans.log(of: exchange).trace == nil)
     }
@@ -162,16 +162,16 @@ struct ExchangeSpansTests {
     @Test func `attributes stand where the table says they do`() {
         let exchange = makeTracedExchange()
         let all = spans.spans(of: exchange)
-        let places: [TelemetryName.Place] = [
+        let items: [TelemetryName.Item] = [
             .exchange, .cache, .token, .attempt, .attempt, .attempt,
         ]
-        for (span, place) in zip(all, places) {
+        for (span, item) in zip(all, items) {
             for (name, _) in span.attributes.all {
-                #expect(name.row.places.contains(place), "\(name.rawValue) in \(place)")
+                #expect(name.row.items.contains(item), "\(name.rawValue) in \(item)")
             }
         }
         for (name, _) in spans.log(of: exchange).attributes.all {
-            #expect(name.row.places.contains(.log), "\(name.rawValue)")
+            #expect(name.row.items.contains(.log), "\(name.rawValue)")
         }
     }
 }

@@ -14,9 +14,9 @@ struct TelemetryDocumentTests {
     private static var table: String {
         let rows = TelemetryName.allCases.map { name in
             let row = name.row
-            let places = row.places.map(\.rawValue).joined(separator: ", ")
+            let items = row.items.map(\.rawValue).joined(separator: ", ")
             return
-                "| `\(name.rawValue)` | \(places) | \(row.convention.rawValue) | \(row.meaning) |\n"
+                "| `\(name.rawValue)` | \(items) | \(row.convention.rawValue) | \(row.meaning) |\n"
         }
         return head + rows.joined()
     }
@@ -39,7 +39,7 @@ struct TelemetryDocumentTests {
 
     @Test func `every attribute has a meaning and a place`() {
         for name in TelemetryName.allCases {
-            #expect(!name.row.meaning.isEmpty && !name.row.places.isEmpty, "\(name.rawValue)")
+            #expect(!name.row.meaning.isEmpty && !name.row.items.isEmpty, "\(name.rawValue)")
             #expect(name.rawValue.hasPrefix("lupin.") == (name.row.convention == .own))
         }
     }

@@ -50,12 +50,12 @@ func makeTracedExchange() -> TracedExchange {
         ended: sampleStart + 6000
     )
     record.attempts = [first, second, third]
-    return TracedExchange(record, makeTracePlace(of: record.id))
+    return TracedExchange(record, makeSpanContext(of: record.id))
 }
 
-private func makeTracePlace(of id: ExchangeID) -> TracePlace? {
+private func makeSpanContext(of id: ExchangeID) -> SpanContext? {
     TraceID(id).map { trace in
-        TracePlace(
+        SpanContext(
             trace: trace,
             span: SpanID(random: 0x10),
             parent: SpanID(random: 0xF0),

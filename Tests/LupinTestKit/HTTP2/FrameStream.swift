@@ -152,7 +152,7 @@ package final class FrameStream: Sendable {
                 )
             }
             if room <= 0, !rest.isEmpty {
-                try more(by: Patience(), wanting: "a window for stream \(stream)")
+                try more(by: Countdown(), wanting: "a window for stream \(stream)")
                 continue
             }
             let piece = Array(rest.prefix(max(0, room)))
@@ -166,10 +166,10 @@ package final class FrameStream: Sendable {
     /// The oldest event that `pick` takes, which must come.
     package func first<Value: Sendable>(
         _ what: String,
-        by patience: Duration = PlainSocket.patience,
+        by countdown: Duration = PlainSocket.timeout,
         _ pick: (FrameEvent) throws -> Value?
     ) throws -> Value {
-        let patience = Patience(patience)
+        let countdown = Countdown(countdown)
         var looked = 0
         while true {
             let picked: Value? = try state.withLock { state in
@@ -182,7 +182,7 @@ package final class FrameStream: Sendable {
                 return nil
             }
             if let picked { return picked }
-            try more(by: patience, wanting: what)
+            try more(by: countdown, wanting: what)
         }
     }
 
@@ -223,24 +223,24 @@ package final class FrameStream: Sendable {
 
     /// How the peer ends the connection, whatever comes before it.
     package func waitForEnd() throws -> PlainSocket.End {
-        let patience = Patience()
+        let countdown = Countdown()
         while true {
             if let end { return end }
-            try receive(by: patience, wanting: "the end of the connection")
+            try receive(by: countdown, wanting: "the end of the connection")
             if let violation = state.withLock({ $0.violation }) { throw violation }
         }
     }
 
     /// Reads once; a connection that ends is a failure.
-    private func more(by patience: Patience, wanting what: String) throws {
-        if end == nil { try receive(by: patience, wanting: what) }
+    private func more(by countdown: Countdown, wanting what: String) throws {
+        if end == nil { try receive(by: countdown, wanting: what) }
         let (violation, end) = state.withLock { ($0.violation, $0.end) }
         if let violation { throw violation }
         guard let end else { return }
         throw SocketFailure("the connection ended (\(end)) before \(what); came: \(unasked)")
     }
 
-    private func receive(by patience: Patience, wanting what: String) throws {
+    private func receive(by countdown: Countdown, wanting what: String) throws {
         var bytes: [UInt8] = []
         while true {
             let result = RawSocket.receive(socket.descriptor, into: &bytes)
@@ -252,7 +252,7 @@ package final class FrameStream: Sendable {
                 state.withLock { $0.end = result == 0 ? .finished : .reset }
                 return
             case -Int(EAGAIN):
-                guard RawSocket.wait(socket.descriptor, for: POLLIN, by: patience) else {
+                guard RawSocket.wait(socket.descriptor, for: POLLIN, by: countdown) else {
                     throw SocketFailure("\(what) did not come in time; came: \(unasked)")
                 }
             default:

@@ -20,7 +20,7 @@ struct ParentTunnelTests {
             #expect(error.kind == .destinationUnavailable && error.status == 502)
             #expect(error.retry == .never)
             #expect(error.parent?.status == 403)
-            #expect(error.parent?.place == parent.place)
+            #expect(error.parent?.endpoint == parent.endpoint)
             try peer.waitUntilClosedByPeer()
         }
     }
@@ -46,7 +46,7 @@ struct ParentTunnelTests {
             peer.close()
             await fixture.settle { attempt.isOver }
             #expect(attempt.error?.kind == .connectionTerminated)
-            #expect(attempt.error?.parent?.place == parent.place)
+            #expect(attempt.error?.parent?.endpoint == parent.endpoint)
         }
     }
 
@@ -126,7 +126,7 @@ private struct Parent {
         )
     }
 
-    var place: String { "127.0.0.1:\(proxy.port)" }
+    var endpoint: String { "127.0.0.1:\(proxy.port)" }
 
     /// The next connection, and the head of the CONNECT that came over it.
     func accept(_ fixture: isolated LoopFixture) async throws -> (PlainSocket, String) {

@@ -21,7 +21,7 @@ enum Verdict: Equatable, CustomStringConvertible {
 /// The ways a sample is cut: whole, in single bytes, and in two pieces at every place.
 func everyCut(of sample: [UInt8]) -> [[ArraySlice<UInt8>]] {
     var cuts = [[sample[...]], sample.indices.map { sample[$0...$0] }]
-    for place in sample.indices.dropFirst() { cuts.append([sample[..<place], sample[place...]]) }
+    for index in sample.indices.dropFirst() { cuts.append([sample[..<index], sample[index...]]) }
     return cuts
 }
 

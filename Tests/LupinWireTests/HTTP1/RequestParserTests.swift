@@ -329,14 +329,14 @@ struct RequestParserTests {
         let end = Array("\r\n\r\n".utf8)
         for byte in UInt8.min...UInt8.max {
             let isAllowed = byte >= 0x20 && byte != 0x7F || byte == 0x09
-            for place in 0..<19 {
+            for index in 0..<19 {
                 var value = [UInt8](repeating: 0x62, count: 19)
-                value[place] = byte
+                value[index] = byte
                 let read = readRequest([(head + value + end)[...]])
                 if case .accepted = read {
-                    #expect(isAllowed, "byte \(byte) at \(place)")
+                    #expect(isAllowed, "byte \(byte) at \(index)")
                 } else {
-                    #expect(!isAllowed, "byte \(byte) at \(place)")
+                    #expect(!isAllowed, "byte \(byte) at \(index)")
                 }
             }
         }

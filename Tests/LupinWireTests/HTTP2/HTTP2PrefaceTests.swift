@@ -24,9 +24,9 @@ struct HTTP2PrefaceTests {
     }
 
     @Test func `a wrong byte at any place says no at once`() {
-        for place in 0..<Self.preface.utf8.count {
-            var bytes = Array(Self.preface.utf8.prefix(place + 1))
-            bytes[place] ^= 0x20
+        for index in 0..<Self.preface.utf8.count {
+            var bytes = Array(Self.preface.utf8.prefix(index + 1))
+            bytes[index] ^= 0x20
             #expect(HTTP2Preface.isThere(bytes.span) == false)
         }
     }

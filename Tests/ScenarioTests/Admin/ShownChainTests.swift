@@ -9,8 +9,8 @@ struct ShownChainTests {
 
         """
 
-    private func detail(_ proxy: ProxyFixture, _ place: Int) throws -> RecordLine {
-        let id = try #require(try proxy.records(place + 1)[place]["id"])
+    private func detail(_ proxy: ProxyFixture, _ index: Int) throws -> RecordLine {
+        let id = try #require(try proxy.records(index + 1)[index]["id"])
         return try proxy.adminJSON("/v1/exchanges/\(id)")
     }
 
@@ -23,8 +23,8 @@ struct ShownChainTests {
             let url = "https://\(origin.authority("origin.test"))/"
             for _ in 0..<2 { #expect(try proxy.client().get(url).status == 204) }
             #expect(origin.connections.count == 1)
-            for place in 0..<2 {
-                let detail = try detail(proxy, place)
+            for index in 0..<2 {
+                let detail = try detail(proxy, index)
                 #expect(detail["record.trust.verdict"] == "pass")
                 #expect(detail.count("chain") >= 1)
                 #expect(detail["chain.0.subject"]?.contains("origin.test") == true)

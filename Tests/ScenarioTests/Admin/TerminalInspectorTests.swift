@@ -13,7 +13,7 @@ private final class InspectedTerminal {
     private var unread = ""
     let modesBefore: [UInt32]
 
-    private static let patience = 20.0
+    private static let timeout = 20.0
 
     init(
         _ proxy: ProxyFixture,
@@ -69,7 +69,7 @@ private final class InspectedTerminal {
             }
             var ready = pollfd(fd: control.fileDescriptor, events: Int16(POLLIN), revents: 0)
             // Safety: poll only uses the one struct.
-            let count = unsafe poll(&ready, 1, Int32(Self.patience * 1000))
+            let count = unsafe poll(&ready, 1, Int32(Self.timeout * 1000))
             try #require(count == 1, "\"\(text)\" was not shown, but: \(unread)")
             unread += String(decoding: control.availableData, as: UTF8.self)
         }
@@ -142,9 +142,9 @@ struct TerminalInspectorTests {
                 answering: head("HTTP/1.1 200 X", "Content-Length: 2") + "ok"
             )
             let client = try proxy.client()
-            func isCaptured(_ place: Int) throws -> Bool {
+            func isCaptured(_ index: Int) throws -> Bool {
                 try client.get(origin.url())
-                return try proxy.captured(place).side("response")["kept"] == "2"
+                return try proxy.captured(index).side("response")["kept"] == "2"
             }
             let terminal = try InspectedTerminal(proxy, "--capture", "127.0.0.1")
             try terminal.wait(for: "No exchanges yet.")

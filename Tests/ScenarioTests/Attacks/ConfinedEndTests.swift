@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces"),
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces"),
     .timeLimit(.minutes(20))
 )
 struct ConfinedEndTests {

@@ -7,7 +7,7 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(RedirectionTests.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(RedirectionTests.python),
         "this machine gives users no namespaces"
     ),
     .timeLimit(.minutes(20))

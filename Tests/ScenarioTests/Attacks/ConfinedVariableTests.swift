@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces")
 )
 struct ConfinedVariableTests {
     /// The output of `env`, and what lupin said.

@@ -91,11 +91,11 @@ struct CrowdedFolderTests {
                 guard TestThread.leaveNetwork() else { return }
                 canLeave.withLock { $0 = true }
                 for socket in sockets {
-                    for question in ["127.0.0.1:40000 127.0.0.1:8080", Belonging.question] {
+                    for question in ["127.0.0.1:40000 127.0.0.1:8080", Belonging.query] {
                         let answer = try LocalSocket.ask(
                             "\(question)\n",
                             at: socket,
-                            patience: .seconds(10)
+                            timeout: .seconds(10)
                         )
                         let text = answer.map { String(decoding: $0, as: UTF8.self) }
                         told.withLock { $0.append(text ?? "nobody") }

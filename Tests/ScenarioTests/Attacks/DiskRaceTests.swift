@@ -213,7 +213,7 @@ struct DiskRaceTests {
 
     @Test func `one entry's file is no other's after a start`() async throws {
         let folder = try Folder()
-        let origin = PlaceBox()
+        let origin = PathBox()
         try await DiskStory.live(under: Self.twinRules(folder)) { proxy in
             let twins = try Self.twins(proxy)
             origin.set(twins.address.port)
@@ -268,7 +268,7 @@ struct DiskRaceTests {
 }
 
 /// Where an origin was.
-private final class PlaceBox: Sendable {
+private final class PathBox: Sendable {
     private let value = Atomic<UInt16>(0)
 
     var port: UInt16 { value.load(ordering: .relaxed) }

@@ -11,7 +11,7 @@ struct ProcessSecrecyTests {
     private static let secret = "planted-s3cret-value"
 
     /// lupin as an ordinary user, since nothing is kept from root.
-    private struct Place {
+    private struct Fixture {
         let folder: Folder
         let words: [String]
         let environment: [String: String]
@@ -93,12 +93,12 @@ struct ProcessSecrecyTests {
             try: print("OPEN", \(way))
             except OSError as error: print("kept", error.errno)
             """
-        let result = try Place().run(script)
+        let result = try Fixture().run(script)
         #expect(result.output.hasPrefix("kept "), "\(result)")
     }
 
     @Test func `the block of variables shows names alone, to root too`() throws {
-        let running = try Place()
+        let running = try Fixture()
         let script = """
             import os, sys
             print("ready", os.getppid(), flush=True); sys.stdin.read()
@@ -134,7 +134,7 @@ struct ProcessSecrecyTests {
             print("limit", soft == hard, flush=True)
             os.kill(os.getppid(), signal.SIGSEGV)
             """
-        let place = try Place()
+        let fixture = try Fixture()
         let outer = """
             import os, resource, subprocess, sys
             hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
@@ -143,10 +143,10 @@ struct ProcessSecrecyTests {
             status = os.waitpid(child, 0)[1]
             print("ended by", os.WTERMSIG(status), os.WCOREDUMP(status), os.listdir("."))
             """
-        let process = Lupin.process(RedirectionTests.python, [], in: place.folder.path)
+        let process = Lupin.process(RedirectionTests.python, [], in: fixture.folder.path)
         process.arguments =
-            ["-c", outer] + place.words + [RedirectionTests.python, "-c", script]
-        process.environment = place.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+            ["-c", outer] + fixture.words + [RedirectionTests.python, "-c", script]
+        process.environment = fixture.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

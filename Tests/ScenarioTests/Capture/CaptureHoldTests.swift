@@ -10,12 +10,12 @@ struct CaptureHoldTests {
         let clock = VirtualClock()
         try await ProxyFixture.run(ProxyFixture.captureFolder, clock: clock) { proxy in
             let origin = try proxy.origin(answering: answer)
-            func isCaptured(_ place: Int) throws -> Bool {
+            func isCaptured(_ index: Int) throws -> Bool {
                 try proxy.client().get(origin.url())
                 try proxy.advance(by: .milliseconds(20), until: "the record of the exchange") {
-                    proxy.recordsSoFar().count { $0["event"] == "exchange" } > place
+                    proxy.recordsSoFar().count { $0["event"] == "exchange" } > index
                 }
-                return try proxy.captured(place).side("response")["kept"] == "2"
+                return try proxy.captured(index).side("response")["kept"] == "2"
             }
             func renew() throws {
                 let answer = try proxy.admin("PUT", "/v1/capture/holds/one", json: here)
@@ -43,9 +43,9 @@ struct CaptureHoldTests {
     @Test func `holds end one by one, and hosts that were asked for stay`() async throws {
         try await ProxyFixture.run(ProxyFixture.captureFolder) { proxy in
             let origin = try proxy.origin(answering: answer)
-            func isCaptured(_ place: Int) throws -> Bool {
+            func isCaptured(_ index: Int) throws -> Bool {
                 try proxy.client().get(origin.url())
-                return try proxy.captured(place).side("response")["kept"] == "2"
+                return try proxy.captured(index).side("response")["kept"] == "2"
             }
             for name in ["one", "two"] {
                 try proxy.admin("PUT", "/v1/capture/holds/\(name)", json: here)

@@ -21,11 +21,11 @@ extension ProxyFixture {
     }
 
     /// The detail of the exchange with this place in the log.
-    func captured(_ place: Int = 0) throws -> RecordLine {
+    func captured(_ index: Int = 0) throws -> RecordLine {
         var id: String?
-        try eventually("record \(place) of an exchange") {
+        try eventually("record \(index) of an exchange") {
             let records = recordsSoFar().filter { $0["event"] == "exchange" }
-            id = records.count > place ? records[place]["id"] : nil
+            id = records.count > index ? records[index]["id"] : nil
             return id != nil
         }
         return try captured(try #require(id))

@@ -120,9 +120,9 @@ struct CaptureTests {
                 }
             }
             let client = try proxy.client()
-            for place in 0..<3 {
+            for index in 0..<3 {
                 #expect(try client.get(origin.url()).bodyText == "secret")
-                let detail = try proxy.captured(place)
+                let detail = try proxy.captured(index)
                 let facts = detail.side("response")
                 #expect(facts["kept"] == "0" && facts["withheld"] != nil)
                 #expect(facts["coding"]?.utf8.count ?? 0 < 100)
@@ -357,9 +357,9 @@ struct CaptureTests {
                 answering: head("HTTP/1.1 200 X", "Content-Length: 2") + "ok"
             )
             let client = try proxy.client()
-            func isCaptured(_ place: Int) throws -> Bool {
+            func isCaptured(_ index: Int) throws -> Bool {
                 #expect(try client.get(origin.url()).bodyText == "ok")
-                return try proxy.captured(place).side("response")["kept"] == "2"
+                return try proxy.captured(index).side("response")["kept"] == "2"
             }
             let hosts = "{\"hosts\":[\"127.0.0.1\"]}"
             let on = try proxy.admin("PUT", "/v1/capture", json: hosts)
@@ -405,9 +405,9 @@ struct CaptureTests {
                 ) + "ok"
             )
             let client = try proxy.client()
-            for place in 0..<3 {
+            for index in 0..<3 {
                 #expect(try client.get(origin.url()).bodyText == "ok")
-                let detail = try proxy.captured(place)
+                let detail = try proxy.captured(index)
                 #expect(try proxy.body("response", of: detail) == "ok")
             }
             #expect(origin.connections.count == 1)

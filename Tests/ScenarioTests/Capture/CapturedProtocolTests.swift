@@ -61,10 +61,10 @@ struct CapturedProtocolTests {
             #expect(try far.request().bodyText == "question")
             try far.reply(body: "answer")
             #expect(try inside.client.response().bodyText == "answer")
-            let place = try #require(
+            let index = try #require(
                 try inside.proxy.records(1).firstIndex { $0["http.request.method"] == "POST" }
             )
-            let detail = try inside.proxy.captured(place)
+            let detail = try inside.proxy.captured(index)
             #expect(try inside.proxy.body("request", of: detail) == "question")
             #expect(try inside.proxy.body("response", of: detail) == "answer")
         }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces")
 )
 struct CertificateInViewTests {
     /// A working folder with certificates, one of them beside a key, and rules that name all.

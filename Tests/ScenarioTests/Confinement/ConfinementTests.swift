@@ -7,7 +7,7 @@ import LupinTestKit
 import Testing
 
 /// Whether this machine lets commands be confined.
-enum ConfinedPlace {
+enum ConfinedFixture {
     static let isPossible: Bool = {
         let folder = try? Folder()
         let rules = "\(folder?.path ?? "")/none.yaml"
@@ -23,13 +23,13 @@ enum ConfinedPlace {
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces")
 )
 struct ConfinementTests {
     /// A folder with rules that allow two hosts, and a secret.
     ///
     /// `port` is that of the origin of the second host.
-    private func place(port: UInt16 = 1) throws -> Folder {
+    private func fixture(port: UInt16 = 1) throws -> Folder {
         let folder = try Folder()
         let files = [
             "token": "planted-s3cret-value\n",
@@ -93,7 +93,7 @@ struct ConfinementTests {
             }
         }
         defer { origin.stop() }
-        let folder = try place(port: origin.address.port)
+        let folder = try fixture(port: origin.address.port)
         let outside = try PlainListener()
         let abstract = "lupin-test-\(getpid())"
         let facts: [String: Any] = [
@@ -118,7 +118,7 @@ struct ConfinementTests {
 
     @Test(.enabled(if: has("/usr/bin/curl")))
     func `the proxy is reached, as by any command`() throws {
-        let folder = try place()
+        let folder = try fixture()
         let script = "curl -sS http://allowed.test/; curl -sS http://other.test/"
         let result = try confined(["sh", "-c", script], in: folder)
         #expect(result.output.hasPrefix("yesanswered by the rule \"deny\""), "\(result.errors)")
@@ -127,7 +127,7 @@ struct ConfinementTests {
     }
 
     @Test func `exit codes, streams, variables and the working folder are as without`() throws {
-        let folder = try place()
+        let folder = try fixture()
         let script = "pwd; echo $0; echo problem >&2; exit 7"
         let result = try confined(["sh", "-c", script, "word"], in: folder)
         #expect(result.code == 7)
@@ -140,7 +140,7 @@ struct ConfinementTests {
     }
 
     @Test func `no variable holds a secret, with a tape neither`() throws {
-        let folder = try place()
+        let folder = try fixture()
         let tape = "\(folder.path)/tape.har"
         for options in [[], ["--record", tape], ["--replay", tape]] {
             let words = ["exec", "--confine", "--rules", "\(folder.path)/lupin.yaml"] + options
@@ -158,7 +158,7 @@ struct ConfinementTests {
 
     @Test(.enabled(if: has(python) && has("/usr/bin/curl")))
     func `its own servers are reached, and what it leaves behind ends with it`() throws {
-        let folder = try place()
+        let folder = try fixture()
         let script = """
             \(Self.python) -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &
             for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -169,7 +169,7 @@ struct ConfinementTests {
     }
 
     @Test func `a device is not hidden, though the log goes there`() throws {
-        let folder = try place()
+        let folder = try fixture()
         let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "/dev/null"]
         let script = "echo x > /dev/null && test -c /dev/null && echo there"
         let result = try Lupin.run(["exec", "--confine"] + rules + ["--", "sh", "-c", script])
@@ -177,7 +177,7 @@ struct ConfinementTests {
     }
 
     @Test func `what --hide names is hidden, and must be there`() throws {
-        let folder = try place()
+        let folder = try fixture()
         try "mine".write(toFile: "\(folder.path)/mine", atomically: true, encoding: .utf8)
         let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "\(folder.path)/log"]
         let hidden = ["exec", "--confine", "--hide", "\(folder.path)/mine"] + rules
@@ -192,7 +192,7 @@ struct ConfinementTests {
         path: String,
         option: String
     ) throws {
-        let result = try confined(["echo", "run"], in: try place(), options: [option, path])
+        let result = try confined(["echo", "run"], in: try fixture(), options: [option, path])
         #expect(result.code == 126 && result.output == "")
         let cause = path == "/" ? "the whole file system" : "the command's own inside"
         #expect(result.errors.contains("\(path) is \(cause)"), "\(result.errors)")
@@ -243,7 +243,7 @@ struct ConfinementTests {
         let plain = ["cargoh/bin/tool", "gradleh/caches/x", "npmc/_cacache/x", "given/config"]
         for name in secrets + plain + ["work/file"] {
             let path = "\(home.path)/\(name)"
-            try WholeFile.makeDirectories(PlacePath.parent(of: path))
+            try WholeFile.makeDirectories(CanonicalPath.parent(of: path))
             try WholeFile.write(Array("[hub]\napikey = PLANTED\n".utf8), to: path)
         }
         let variables = [

@@ -7,7 +7,7 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(RedirectionTests.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(RedirectionTests.python),
         "this machine gives users no namespaces"
     )
 )
@@ -20,8 +20,8 @@ struct ConnectWatchTests {
     private func told(_ result: Lupin.Result) -> [Substring] {
         let lines = result.errors.split(separator: "\n")
         let head = "lupin: these ignored the proxy variables, and could not connect:"
-        guard let place = lines.firstIndex(where: { $0 == head }) else { return [] }
-        return Array(lines[(place + 1)...])
+        guard let index = lines.firstIndex(where: { $0 == head }) else { return [] }
+        return Array(lines[(index + 1)...])
     }
 
     @Test func `a connection past the proxy fails at once, and its program and name are told`()

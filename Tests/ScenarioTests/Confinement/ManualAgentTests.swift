@@ -14,7 +14,7 @@ struct ManualAgentTests {
     private static let heading = "A complete example"
 
     /// The network of the example, with `agent.yaml` and an agent that does what `script` says.
-    private func place(_ script: String) throws -> SmallInternet {
+    private func fixture(_ script: String) throws -> SmallInternet {
         let net = try SmallInternet(
             ["github.com", "api.github.com", "pypi.org", "files.pythonhosted.org", "other.test"],
             secrets: ["github.com": Self.secret, "api.github.com": Self.secret],
@@ -42,7 +42,7 @@ struct ManualAgentTests {
     }
 
     @Test func `it reads GitHub with a token that it never sees`() throws {
-        let net = try place(
+        let net = try fixture(
             """
             echo "token $GITHUB_TOKEN"
             curl -sS -H "Authorization: Bearer $GITHUB_TOKEN" https://api.github.com/user; echo
@@ -67,7 +67,7 @@ struct ManualAgentTests {
     }
 
     @Test func `it writes nothing to GitHub, and reaches nothing else`() throws {
-        let net = try place(
+        let net = try fixture(
             """
             git clone -q https://github.com/acme/tool.git mine
             git -C mine push -q origin HEAD:other && echo OPEN push
@@ -107,7 +107,7 @@ struct ManualAgentTests {
         )
     )
     func `it installs packages from PyPI, and from memory the second time`() throws {
-        let net = try place(
+        let net = try fixture(
             """
             for i in 1 2; do
               \(SmallInternet.python) -m pip install -q --no-cache-dir \\

@@ -7,7 +7,7 @@ import LupinTestKit
 import Testing
 
 /// Whether this machine leads connections of confined commands to lupin.
-private enum RedirectingPlace {
+private enum RedirectingFixture {
     static let isPossible: Bool = {
         guard FileManager.default.isExecutableFile(atPath: RedirectionTests.python),
             let folder = try? Folder()
@@ -28,7 +28,7 @@ private enum RedirectingPlace {
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: RedirectingPlace.isPossible, "this machine gives users no nf_tables")
+    .enabled(if: RedirectingFixture.isPossible, "this machine gives users no nf_tables")
 )
 struct RedirectionTests {
     static let python = "/usr/bin/python3"

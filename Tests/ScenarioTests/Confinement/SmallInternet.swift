@@ -26,7 +26,7 @@ final class SmallInternet {
     static let isPossible =
         [python, "/usr/bin/unshare", "/usr/bin/mount"].allSatisfy(has)
         && (try? Lupin.run(program: "/usr/bin/unshare", ["-Urnm", "true"]))?.code == 0
-        && ConfinedPlace.isPossible
+        && ConfinedFixture.isPossible
 
     static func has(_ program: String) -> Bool {
         FileManager.default.isExecutableFile(atPath: program)

@@ -11,7 +11,7 @@ struct StandInToolTests {
     private static let secret = "r3al-token-of-github-0123456789"
     private static let variables = ["GITHUB_TOKEN": secret]
 
-    private func place() throws -> SmallInternet {
+    private func fixture() throws -> SmallInternet {
         let net = try SmallInternet(
             ["git.test", "api.test", "files.test"],
             secrets: ["git.test": Self.secret, "api.test": Self.secret],
@@ -102,7 +102,7 @@ struct StandInToolTests {
 
     @Test(arguments: options)
     func `a client of an API has the stand-in, and the API the credential`(options: String) throws {
-        let net = try place()
+        let net = try fixture()
         _ = try net.folder.write("client.py", Self.client)
         let script = "\(SmallInternet.python) client.py"
         let (standIn, output) = try run(script, options, in: net)
@@ -135,7 +135,7 @@ struct StandInToolTests {
         arguments: options.map { $0.replacing("--confine", with: "--confine --home private") }
     )
     func `git has the stand-in, and the server the credential`(options: String) throws {
-        let net = try place()
+        let net = try fixture()
         try net.addRepository()
         let script = """
             set -e

@@ -7,13 +7,13 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     )
 )
 struct ToldAtEndTests {
     /// A home with a working folder in it.
-    private struct Place {
+    private struct Fixture {
         private let base: Folder
         let home: String
         private let rules: String
@@ -59,7 +59,7 @@ struct ToldAtEndTests {
     }
 
     @Test func `refusals are told with their rules, where a rule answers, too`() throws {
-        let place = try Place(
+        let fixture = try Fixture(
             """
             rules:
               - {name: mock, match: {host: mock.test}, stop: true, respond: {status: 200, body: y}}
@@ -79,7 +79,7 @@ struct ToldAtEndTests {
             except Exception as error: pass
             sys.exit(3)
             """#
-        let result = try place.run([SmallInternet.python, "-c", script])
+        let result = try fixture.run([SmallInternet.python, "-c", script])
         #expect(result.code == 3 && result.output == "y\ny\n")
         #expect(
             result.errors.hasSuffix(
@@ -99,8 +99,8 @@ struct ToldAtEndTests {
     }
 
     @Test func `unix sockets that were refused are told, and the command's own are not`() throws {
-        let place = try Place()
-        let work = "\(place.home)/work"
+        let fixture = try Fixture()
+        let work = "\(fixture.home)/work"
         let door = try LocalDoor("\(work)/door.sock")
         let script = #"""
             import socket
@@ -113,7 +113,7 @@ struct ToldAtEndTests {
             own = socket.socket(socket.AF_UNIX); own.bind("own"); own.listen(1); connect("own")
             socket.socketpair(); socket.socket(type=socket.SOCK_DGRAM)
             """#
-        let result = try place.run([SmallInternet.python, "-c", script])
+        let result = try fixture.run([SmallInternet.python, "-c", script])
         #expect(
             result.output == """
                 Socket type not supported
@@ -139,14 +139,14 @@ struct ToldAtEndTests {
     }
 
     @Test func `what is refused by a setting, and not by a rule, is told with it`() throws {
-        let place = try Place("access: {connect_ports: [443], deny_targets: [denied.test]}")
+        let fixture = try Fixture("access: {connect_ports: [443], deny_targets: [denied.test]}")
         let script = #"""
             import urllib.request
             for url in ("https://one.test:444/", "https://denied.test/", "http://denied.test/"):
                 try: urllib.request.urlopen(url, timeout=20)
                 except Exception as error: pass
             """#
-        let result = try place.run([SmallInternet.python, "-c", script])
+        let result = try fixture.run([SmallInternet.python, "-c", script])
         let title = "lupin: refused by the rules:"
         let told = result.errors.split(separator: "\n").drop { $0 != title }
         let starts = ["  one.test:444: CONNECT", "  denied.test:443: CONNECT", "  denied.test:80"]
@@ -156,39 +156,39 @@ struct ToldAtEndTests {
     }
 
     @Test func `what is absent is told where the command may have looked for it`() throws {
-        let place = try Place()
-        for name in [".ssh/id", ".npmrc", ".aws/credentials"] { try place.write(name, "x") }
+        let fixture = try Fixture()
+        for name in [".ssh/id", ".npmrc", ".aws/credentials"] { try fixture.write(name, "x") }
         for words in [["false"], ["grep", "ssh", "/dev/null"], ["sh", "-c", "exit 3"]] {
-            let result = try place.run(words)
+            let result = try fixture.run(words)
             #expect(result.code != 0 && !result.errors.contains("absent"), "\(result.errors)")
         }
-        let result = try place.run(["sh", "-c", "ssh -V; exit 3"])
+        let result = try fixture.run(["sh", "-c", "ssh -V; exit 3"])
         let told = "lupin: absent inside: ~/.ssh (ssh and git); --show PATH gives it\n"
         #expect(result.code == 3 && result.errors.hasSuffix(told), "\(result.errors)")
-        #expect(try !place.run(["sh", "-c", "ssh -V; true"]).errors.contains("absent inside"))
+        #expect(try !fixture.run(["sh", "-c", "ssh -V; true"]).errors.contains("absent inside"))
     }
 
     @Test func `a program in a folder that is absent is told, with what gives it`() throws {
-        let place = try Place()
-        try place.write(".mine/lib/tool", "#!/bin/sh\necho ran\n", isExecutable: true)
+        let fixture = try Fixture()
+        try fixture.write(".mine/lib/tool", "#!/bin/sh\necho ran\n", isExecutable: true)
         try FileManager.default.createDirectory(
-            atPath: "\(place.home)/.mine/bin",
+            atPath: "\(fixture.home)/.mine/bin",
             withIntermediateDirectories: false
         )
         try FileManager.default.createSymbolicLink(
-            atPath: "\(place.home)/.mine/bin/tool",
+            atPath: "\(fixture.home)/.mine/bin/tool",
             withDestinationPath: "../lib/tool"
         )
         let told = "tool lies in ~/.mine/bin, which is absent inside: --show ~/.mine gives it\n"
-        for program in ["tool", "\(place.home)/.mine/bin/tool", "../.mine/bin/tool"] {
-            let result = try place.run([program], search: ".mine/bin")
+        for program in ["tool", "\(fixture.home)/.mine/bin/tool", "../.mine/bin/tool"] {
+            let result = try fixture.run([program], search: ".mine/bin")
             #expect(result.code == 127 && result.output == "")
             #expect(
                 result.errors.hasSuffix("lupin: error: \(told)"),
                 "\(result.errors)"
             )
         }
-        let script = try place.run(["sh", "-c", "tool"], search: ".mine/bin")
+        let script = try fixture.run(["sh", "-c", "tool"], search: ".mine/bin")
         #expect(script.code == 127)
         #expect(
             script.errors.hasSuffix(
@@ -196,25 +196,29 @@ struct ToldAtEndTests {
             ),
             "\(script.errors)"
         )
-        let shown = try place.run(["tool"], ["--show", "\(place.home)/.mine"], search: ".mine/bin")
+        let shown = try fixture.run(
+            ["tool"],
+            ["--show", "\(fixture.home)/.mine"],
+            search: ".mine/bin"
+        )
         #expect(shown.code == 0 && shown.output == "ran\n", "\(shown.errors)")
-        #expect(try place.run(["nowhere-at-all"]).errors.contains("cannot run nowhere-at-all: "))
+        #expect(try fixture.run(["nowhere-at-all"]).errors.contains("cannot run nowhere-at-all: "))
     }
 
     @Test func `a script whose interpreter is absent is told, and one that lies in view runs`()
         throws
     {
-        let place = try Place()
-        try place.write(".mine/bin/run", "#!/bin/sh\necho ran\n", isExecutable: true)
-        try place.write("bin/one", "#!\(place.home)/.mine/bin/run -x\n", isExecutable: true)
-        try place.write("bin/two", "#!/usr/bin/env -S run -x\n", isExecutable: true)
-        try place.write("bin/three", "#!/usr/bin/env sh\necho three\n", isExecutable: true)
+        let fixture = try Fixture()
+        try fixture.write(".mine/bin/run", "#!/bin/sh\necho ran\n", isExecutable: true)
+        try fixture.write("bin/one", "#!\(fixture.home)/.mine/bin/run -x\n", isExecutable: true)
+        try fixture.write("bin/two", "#!/usr/bin/env -S run -x\n", isExecutable: true)
+        try fixture.write("bin/three", "#!/usr/bin/env sh\necho three\n", isExecutable: true)
         let told = "run, which lies in ~/.mine/bin, which is absent inside: --show ~/.mine gives it"
-        let one = try place.run(["one"])
+        let one = try fixture.run(["one"])
         #expect(one.code == 127 && one.errors.contains("one is run by \(told)"), "\(one.errors)")
-        let two = try place.run(["\(place.home)/bin/two"], search: ".mine/bin")
+        let two = try fixture.run(["\(fixture.home)/bin/two"], search: ".mine/bin")
         #expect(two.code == 127 && two.errors.contains("two is run by \(told)"), "\(two.errors)")
-        #expect(try place.run(["three"]).output == "three\n")
+        #expect(try fixture.run(["three"]).output == "three\n")
     }
 
     @Test(arguments: [
@@ -228,24 +232,24 @@ struct ToldAtEndTests {
         tool: String,
         note: String
     ) throws {
-        let place = try Place()
-        try place.write("ws/\(name)", content)
-        try place.write("ws/packages/a/file", "")
+        let fixture = try Fixture()
+        try fixture.write("ws/\(name)", content)
+        try fixture.write("ws/packages/a/file", "")
         let told = "lupin: \(tool) reads ~/ws/\(name)\(note) and can't write to it: --write ~/ws\n"
-        #expect(try place.run(["true"], folder: "ws/packages/a").errors.contains(told))
+        #expect(try fixture.run(["true"], folder: "ws/packages/a").errors.contains(told))
     }
 
     @Test func `a project that can be written to, or is the home, is not told`() throws {
-        let place = try Place()
+        let fixture = try Fixture()
         for name in ["package.json", "Cargo.toml"] {
-            try place.write("ws/\(name)", "[workspace]")
-            try place.write(name, "[workspace]")
+            try fixture.write("ws/\(name)", "[workspace]")
+            try fixture.write(name, "[workspace]")
         }
-        try place.write("ws/packages/a/file", "")
-        try place.write("other/file", "")
-        let given = ["--write", "\(place.home)/ws"]
+        try fixture.write("ws/packages/a/file", "")
+        try fixture.write("other/file", "")
+        let given = ["--write", "\(fixture.home)/ws"]
         for (folder, options) in [("ws", []), ("ws/packages/a", given), ("other", [])] {
-            let result = try place.run(["true"], options, folder: folder)
+            let result = try fixture.run(["true"], options, folder: folder)
             #expect(!result.errors.contains("can't write"), "\(folder): \(result.errors)")
         }
     }
@@ -263,10 +267,10 @@ struct ToldAtEndTests {
             return result.errors.split(separator: "\n").map(String.init)
                 .filter { !$0.hasPrefix("lupin: warning: ") }
         }
-        let place = try Place()
-        try place.write("ws/package.json", #"{"workspaces": ["packages/*"]}"#)
-        try place.write("ws/packages/a/file", "")
-        let (home, inner) = (place.home, "\(place.home)/ws/packages/a")
+        let fixture = try Fixture()
+        try fixture.write("ws/package.json", #"{"workspaces": ["packages/*"]}"#)
+        try fixture.write("ws/packages/a/file", "")
+        let (home, inner) = (fixture.home, "\(fixture.home)/ws/packages/a")
         #expect(try notes([], in: inner, home).isEmpty)
         let without = try notes(["--confine"], in: inner, home)
         #expect(without.count == 1)

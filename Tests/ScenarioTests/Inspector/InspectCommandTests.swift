@@ -6,23 +6,23 @@ import Testing
 
 struct InspectCommandTests {
     /// A browser that says what it was started with, and keeps the file that it was given.
-    private func place() throws -> CommandPlace {
-        let place = try CommandPlace()
-        try place.install(
+    private func fixture() throws -> CommandFixture {
+        let fixture = try CommandFixture()
+        try fixture.install(
             "xdg-open",
             #"cp "${1#file://}" "$place/page"; printf '%s' "$*" > "$place/half"; "#
                 + #"mv "$place/half" "$place/arguments""#
         )
-        return place
+        return fixture
     }
 
-    private func run(_ place: CommandPlace, _ arguments: String...) throws -> Lupin.Result {
+    private func run(_ fixture: CommandFixture, _ arguments: String...) throws -> Lupin.Result {
         try Lupin.run(
             arguments,
             environment: [
-                "HOME": place.home, "XDG_CONFIG_HOME": "\(place.home)/.config",
-                "XDG_RUNTIME_DIR": place.home, "TMPDIR": place.folder.path, "DISPLAY": ":0",
-                "PATH": "\(place.programs):/usr/bin:/bin",
+                "HOME": fixture.home, "XDG_CONFIG_HOME": "\(fixture.home)/.config",
+                "XDG_RUNTIME_DIR": fixture.home, "TMPDIR": fixture.folder.path, "DISPLAY": ":0",
+                "PATH": "\(fixture.programs):/usr/bin:/bin",
             ]
         )
     }
@@ -31,40 +31,40 @@ struct InspectCommandTests {
         async throws
     {
         try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
-            let place = try place()
-            let result = try run(place, "inspect", "--socket", proxy.adminPath)
+            let fixture = try fixture()
+            let result = try run(fixture, "inspect", "--socket", proxy.adminPath)
             #expect(result.code == 0, "\(result.errors)")
             let url = result.output.split(separator: "\n").first.map(String.init) ?? ""
             #expect(url.contains("/#code="))
             try eventually("the browser has started") {
-                place.content("\(place.folder.path)/arguments") != nil
+                fixture.content("\(fixture.folder.path)/arguments") != nil
             }
-            let arguments = try #require(place.content("\(place.folder.path)/arguments"))
+            let arguments = try #require(fixture.content("\(fixture.folder.path)/arguments"))
             #expect(!arguments.contains("code="), "\(arguments)")
             let file = try #require(arguments.split(separator: "file://").last.map(String.init))
             let modes = try FileManager.default.attributesOfItem(atPath: file)
             #expect(modes[.posixPermissions] as? Int == 0o600)
-            #expect(place.content("\(place.folder.path)/page")?.contains(url) == true)
+            #expect(fixture.content("\(fixture.folder.path)/page")?.contains(url) == true)
         }
     }
 
     @Test func `with --print nothing is opened`() async throws {
         try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
-            let place = try place()
-            let result = try run(place, "inspect", "--print", "--socket", proxy.adminPath)
+            let fixture = try fixture()
+            let result = try run(fixture, "inspect", "--print", "--socket", proxy.adminPath)
             #expect(result.code == 0)
-            #expect(place.names(place.home) == [])
+            #expect(fixture.names(fixture.home) == [])
         }
     }
 
     @Test func `each page gets a hold of the hosts that it was started for`() async throws {
         try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
-            let place = try place()
+            let fixture = try fixture()
             for host in ["a.example", "b.example"] {
                 let arguments = ["inspect", "--print", "--capture", host, "--socket"]
                 let result = try Lupin.run(
                     arguments + [proxy.adminPath],
-                    environment: ["HOME": place.home, "PATH": place.programs]
+                    environment: ["HOME": fixture.home, "PATH": fixture.programs]
                 )
                 #expect(result.code == 0, "\(result.errors)")
                 let capture = try proxy.adminJSON("/v1/capture")
@@ -92,10 +92,10 @@ struct InspectCommandTests {
         )
         var line = try lupin.nextLine()
         while !line.contains("#code=") { line = try lupin.nextLine() }
-        let place = "\(lupin.runtime.path)/lupin.sock"
-        let status = try Lupin.run("status", "--json", "--socket", place)
+        let fixture = "\(lupin.runtime.path)/lupin.sock"
+        let status = try Lupin.run("status", "--json", "--socket", fixture)
         #expect(status.code == 0, "\(status.errors)")
-        let client = ScriptedClient(over: try PlainSocket.connect(toPath: place))
+        let client = ScriptedClient(over: try PlainSocket.connect(toPath: fixture))
         defer { client.close() }
         try client.send("GET /v1/capture HTTP/1.1\r\nHost: lupin\r\n\r\n")
         #expect(RecordLine(try client.response().bodyText)?.list("hosts") == ["a.example"])

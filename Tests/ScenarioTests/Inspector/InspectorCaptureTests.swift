@@ -9,9 +9,9 @@ extension InspectorPageTests {
             for path in ["/one", "/two", "/two", "/three"] {
                 try proxy.client().get(origin.url(path))
             }
-            for place in 0..<4 { #expect(try proxy.captured(place).side("response") != [:]) }
-            func isCaptured(_ place: Int) throws -> Bool {
-                try proxy.captured(place).side("response") != [:]
+            for index in 0..<4 { #expect(try proxy.captured(index).side("response") != [:]) }
+            func isCaptured(_ index: Int) throws -> Bool {
+                try proxy.captured(index).side("response") != [:]
             }
             try proxy.browse { browser, _ in
                 func delete(_ choice: String, told: String) throws {
@@ -33,7 +33,7 @@ extension InspectorPageTests {
                 #expect(try isCaptured(1))
                 try browser.write("path:/two", into: "//input[@type='search']", entering: true)
                 try delete("path:/two", told: "Deleted: 2 captured exchanges.")
-                for place in [1, 2] { #expect(try !isCaptured(place)) }
+                for index in [1, 2] { #expect(try !isCaptured(index)) }
                 #expect(try isCaptured(3))
                 try delete("All 1 captured exchange", told: "All captures are deleted.")
                 #expect(try !isCaptured(3))

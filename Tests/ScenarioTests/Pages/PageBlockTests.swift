@@ -28,8 +28,8 @@ struct PageBlockTests {
 
     @Test(arguments: blocks("yaml"))
     func `lupin check takes the YAML of a page`(block: PageBlock) throws {
-        let place = try PagePlace(block)
-        let result = try place.check()
+        let fixture = try PageFixture(block)
+        let result = try fixture.check()
         let isRejected = block.info.contains("rejected")
         #expect(result.code == (isRejected ? 2 : 0), "\(result.errors)")
         // What is recommended has nothing to be warned of.
@@ -134,7 +134,7 @@ private func finish(_ process: ChildProgram) throws -> Lupin.Result {
 }
 
 /// A home with all that a block names: variables, secrets, certificates, lists of hosts.
-private final class PagePlace {
+private final class PageFixture {
     private let folder: Folder
     private let file: String
     private var environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": Lupin.noSettings]

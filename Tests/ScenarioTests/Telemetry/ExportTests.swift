@@ -60,7 +60,7 @@ struct ExportTests {
     }
 
     /// Time moves on while a message is on its way, on a connection that was there before.
-    private static let patience = ["OTEL_EXPORTER_OTLP_TIMEOUT": "600000"]
+    private static let timeout = ["OTEL_EXPORTER_OTLP_TIMEOUT": "600000"]
 
     /// Sends a message for each of `count` exchanges.
     private func export(_ count: Int, by proxy: ProxyFixture, to collector: Collector) throws {
@@ -79,7 +79,7 @@ struct ExportTests {
             try await ProxyFixture.run(
                 Self.settings(collector.url),
                 clock: VirtualClock(),
-                environment: Self.patience
+                environment: Self.timeout
             ) { proxy in
                 try export(3, by: proxy, to: collector)
                 #expect(collector.messages.count == 3 && collector.connectionCount == 1)
@@ -97,7 +97,7 @@ struct ExportTests {
             try await ProxyFixture.run(
                 "upstream: {tls: {roots: \"\(trusted)\"}}\n" + Self.settings(collector.url),
                 clock: VirtualClock(),
-                environment: Self.patience
+                environment: Self.timeout
             ) { proxy in
                 try export(3, by: proxy, to: collector)
                 #expect(collector.messages.count == 3 && collector.connectionCount == 1)
@@ -110,7 +110,7 @@ struct ExportTests {
             try await ProxyFixture.run(
                 Self.settings(collector.url),
                 clock: VirtualClock(),
-                environment: Self.patience
+                environment: Self.timeout
             ) { proxy in
                 try export(2, by: proxy, to: collector)
                 try eventually("the second attempt") { collector.messages.count == 3 }

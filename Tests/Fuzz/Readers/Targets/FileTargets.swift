@@ -36,7 +36,10 @@ enum FileTargets {
         let list = reader.list
         let lines = input.count { $0 == 0x0A } + 1
         for problem in reader.problems {
-            try hold((1...lines).contains(problem.place.line), "a problem is in a line of the file")
+            try hold(
+                (1...lines).contains(problem.location.line),
+                "a problem is in a line of the file"
+            )
         }
         for line in input.split(separator: 0x0A) {
             let words = line.prefix { $0 != 0x23 }.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }

@@ -8,15 +8,15 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     )
 )
 struct LocalSocketTests {
     @Test func `sockets of its own are reached as without a confinement`() throws {
-        let place = try SocketPlace()
-        let lines = try SocketPlace.run(
-            place.command(
+        let fixture = try SocketFixture()
+        let lines = try SocketFixture.run(
+            fixture.command(
                 #"""
                 servers = []
                 for kind in [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]:
@@ -52,9 +52,9 @@ struct LocalSocketTests {
     }
 
     @Test func `the links of proc mean the caller's own`() throws {
-        let place = try SocketPlace()
-        let lines = try SocketPlace.run(
-            place.command(
+        let fixture = try SocketFixture()
+        let lines = try SocketFixture.run(
+            fixture.command(
                 #"""
                 server, here, own = listen("own"), os.getcwd(), os.getpid()
                 folder = os.open("sub", os.O_RDONLY)
@@ -77,9 +77,9 @@ struct LocalSocketTests {
     }
 
     @Test func `sockets of its own are reached from another root`() throws {
-        let place = try SocketPlace()
-        let lines = try SocketPlace.run(
-            place.command(
+        let fixture = try SocketFixture()
+        let lines = try SocketFixture.run(
+            fixture.command(
                 #"""
                 os.makedirs("jail/below")
                 if ctypes.CDLL(None).unshare(0x10000000): raise SystemExit("no namespaces")
@@ -93,9 +93,9 @@ struct LocalSocketTests {
     }
 
     @Test func `who waits for a server keeps nobody from others`() throws {
-        let place = try SocketPlace()
-        let lines = try SocketPlace.run(
-            place.command(
+        let fixture = try SocketFixture()
+        let lines = try SocketFixture.run(
+            fixture.command(
                 #"""
                 slow, quick = listen("slow"), listen("quick")
                 slow.listen(0)
@@ -122,21 +122,21 @@ struct LocalSocketTests {
     }
 
     @Test func `sockets outside are reached by no name`() throws {
-        let place = try SocketPlace()
+        let fixture = try SocketFixture()
         let names = ["work/there", "work/sub/known", "work/moved/in", "shown/there", "work/linked"]
         try FileManager.default.createDirectory(
-            atPath: "\(place.work)/moved",
+            atPath: "\(fixture.work)/moved",
             withIntermediateDirectories: false
         )
-        let doors = try names.map { try LocalDoor("\(place.folder.path)/\($0)") }
+        let doors = try names.map { try LocalDoor("\(fixture.folder.path)/\($0)") }
         // Known to the kernel by names that there are no more.
-        doors[1].rename(to: "\(place.work)/sub/new")
+        doors[1].rename(to: "\(fixture.work)/sub/new")
         let files = FileManager.default
-        try files.moveItem(atPath: "\(place.work)/moved", toPath: "\(place.work)/gone")
-        try files.linkItem(atPath: "\(place.work)/linked", toPath: "\(place.work)/second")
-        let elsewhere = try listenElsewhere(in: place.work)
+        try files.moveItem(atPath: "\(fixture.work)/moved", toPath: "\(fixture.work)/gone")
+        try files.linkItem(atPath: "\(fixture.work)/linked", toPath: "\(fixture.work)/second")
+        let elsewhere = try listenElsewhere(in: fixture.work)
         defer { kill(elsewhere.processIdentifier, SIGKILL) }
-        let command = place.command(
+        let command = fixture.command(
             #"""
             say("ready"); sys.stdin.readline()
             here = os.getcwd() + "/there"
@@ -164,7 +164,7 @@ struct LocalSocketTests {
         command.standardOutput = output
         try command.run()
         #expect(output.fileHandleForReading.readData(ofLength: 6) == Data("ready\n".utf8))
-        let later = try LocalDoor("\(place.work)/later")
+        let later = try LocalDoor("\(fixture.work)/later")
         input.fileHandleForWriting.write(Data("go\n".utf8))
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         command.waitUntilExit()
@@ -177,7 +177,7 @@ struct LocalSocketTests {
 
     /// A program that listens at `else`, in a network of its own, as containers do.
     private func listenElsewhere(in folder: String) throws -> ChildProgram {
-        let script = SocketPlace.head + "s = listen('else'); say(1); time.sleep(600)"
+        let script = SocketFixture.head + "s = listen('else'); say(1); time.sleep(600)"
         let words = ["-rn", SmallInternet.python, "-c", script]
         let process = Lupin.process("/usr/bin/unshare", words, in: folder)
         let ready = Pipe()
@@ -188,10 +188,10 @@ struct LocalSocketTests {
     }
 
     @Test func `an address and a socket that change under way lead nowhere else`() throws {
-        let place = try SocketPlace()
-        let door = try LocalDoor("\(place.work)/out")
-        let lines = try SocketPlace.run(
-            place.command(
+        let fixture = try SocketFixture()
+        let door = try LocalDoor("\(fixture.work)/out")
+        let lines = try SocketFixture.run(
+            fixture.command(
                 #"""
                 libc = ctypes.CDLL(None, use_errno=True)
                 own = listen("own"); own.setblocking(False)
@@ -223,21 +223,21 @@ struct LocalSocketTests {
     }
 
     @Test func `a socket that is given is reached, and no other beside it`() throws {
-        let place = try SocketPlace()
-        let given = try LocalDoor("\(place.shown)/given")
-        let other = try LocalDoor("\(place.shown)/other")
+        let fixture = try SocketFixture()
+        let given = try LocalDoor("\(fixture.shown)/given")
+        let other = try LocalDoor("\(fixture.shown)/other")
         let script = #"""
             for name in ["given", "other"]: say(reach("../shown/" + name) == "reached")
             """#
-        let lines = try SocketPlace.run(place.command(script, ["--show", given.path]))
+        let lines = try SocketFixture.run(fixture.command(script, ["--show", given.path]))
         #expect(lines == ["True", "False"])
         #expect(given.isReached && !other.isReached)
     }
 
     /// Where another program is asked about system calls already, as in some containers.
     @Test func `without a watch there are no unix sockets but pairs`() throws {
-        let place = try SocketPlace()
-        let door = try LocalDoor("\(place.work)/out")
+        let fixture = try SocketFixture()
+        let door = try LocalDoor("\(fixture.work)/out")
         let inner = """
             import socket
             a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1))
@@ -259,10 +259,10 @@ struct LocalSocketTests {
             print(watch >= 0); print(found.stdout + found.stderr)
             """#
         let confined = [Lupin.path, "exec", "--confine", "--", SmallInternet.python, "-c", inner]
-        let words = ["-c", SocketPlace.head + script] + confined
-        let process = Lupin.process(SmallInternet.python, words, in: place.work)
-        process.environment?["XDG_RUNTIME_DIR"] = "\(place.folder.path)/none"
-        let lines = try SocketPlace.run(process)
+        let words = ["-c", SocketFixture.head + script] + confined
+        let process = Lupin.process(SmallInternet.python, words, in: fixture.work)
+        process.environment?["XDG_RUNTIME_DIR"] = "\(fixture.folder.path)/none"
+        let lines = try SocketFixture.run(process)
         let message = "lupin: error: the kernel asks nobody about connections: no unix sockets "
         #expect(lines.prefix(3) == ["True", "b'x'", "Permission denied"], "\(lines)")
         #expect(lines.contains { $0.hasPrefix(message) })

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces")
 )
 struct MountedTwiceTests {
     /// Runs a script where `$B/road` shows the home, and `$B/keys` its `.ssh`.
@@ -19,7 +19,7 @@ struct MountedTwiceTests {
             "own/.cache/pip/x", "own/.ssh/deep/file",
         ] {
             let path = "\(base)/\(name)"
-            try WholeFile.makeDirectories(PlacePath.parent(of: path))
+            try WholeFile.makeDirectories(CanonicalPath.parent(of: path))
             try WholeFile.write(Array("\(name)\n".utf8), to: path)
         }
         for name in ["road", "keys"] { try WholeFile.makeDirectories("\(base)/\(name)") }

@@ -20,7 +20,7 @@ private enum OuterUser {
     }
 
     static let isPossible =
-        ConfinedPlace.isPossible && (try? run(["version"], in: nil))?.code == 0
+        ConfinedFixture.isPossible && (try? run(["version"], in: nil))?.code == 0
 
     /// Runs lupin in a namespace, or with `isNested` in one in that.
     static func run(
@@ -39,7 +39,7 @@ private enum OuterUser {
 )
 struct OuterUserTests {
     /// A working folder of the user's, with rules beside it.
-    private struct Place {
+    private struct Fixture {
         private let base: Folder
         let work: String
         private let rules: String
@@ -53,10 +53,10 @@ struct OuterUserTests {
             try WholeFile.write(Array("lupin: 1\nintercept: {mode: none}\n".utf8), to: rules)
             guard OuterUser.isAnother else { return }
             let owner = NSNumber(value: OuterUser.number)
-            for place in [path, work, rules] {
+            for fixture in [path, work, rules] {
                 try FileManager.default.setAttributes(
                     [.ownerAccountID: owner, .groupOwnerAccountID: owner],
-                    ofItemAtPath: place
+                    ofItemAtPath: fixture
                 )
             }
         }
@@ -69,15 +69,15 @@ struct OuterUserTests {
 
     /// The home of the machine's root can't be looked into then.
     @Test func `a command runs, and writes into its working folder`() throws {
-        let place = try Place()
-        let result = try place.confined("sh", "-c", "id -u; echo written > file")
+        let fixture = try Fixture()
+        let result = try fixture.confined("sh", "-c", "id -u; echo written > file")
         #expect(result.code == 0 && result.output == "0\n", "\(result.errors)")
-        #expect(WholeFile.content(of: "\(place.work)/file") == Array("written\n".utf8))
+        #expect(WholeFile.content(of: "\(fixture.work)/file") == Array("written\n".utf8))
     }
 
     /// The kernel tells nobody who root of the outer one is.
     @Test func `in a namespace in a namespace the command is not run, and why is told`() throws {
-        let result = try Place().confined("echo", "run", isNested: true)
+        let result = try Fixture().confined("echo", "run", isNested: true)
         #expect(result.code == 126 && result.output == "")
         let lines = result.errors.split(separator: "\n").filter { $0.hasPrefix("lupin: error: ") }
         #expect(lines.count == 1, "\(result.errors)")
@@ -86,22 +86,22 @@ struct OuterUserTests {
 
     @Test(.enabled(if: !OuterUser.isAnother, "the user of the namespace has no lupins"))
     func `a lupin of the user outside is found, and its files are kept from the command`() throws {
-        let place = try Place()
+        let fixture = try Fixture()
         let other = try Folder()
-        try WholeFile.write(Array("planted\n".utf8), to: "\(place.work)/token")
+        try WholeFile.write(Array("planted\n".utf8), to: "\(fixture.work)/token")
         let rules = try other.write(
             "rules.yaml",
             """
             lupin: 1
             listen: [{address: "127.0.0.1:0"}]
-            tokens: {t: {bearer: "${file:\(place.work)/token}"}}
+            tokens: {t: {bearer: "${file:\(fixture.work)/token}"}}
 
             """
         )
         let running = try RunningLupin("serve", "--rules", rules)
-        let result = try place.confined("cat", "token")
+        let result = try fixture.confined("cat", "token")
         #expect(result.code == 126 && result.output == "")
-        #expect(result.errors.contains("\(place.work)/token"), "\(result.errors)")
+        #expect(result.errors.contains("\(fixture.work)/token"), "\(result.errors)")
         withExtendedLifetime(running) {}
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     .waitsForPrograms,
-    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+    .enabled(if: ConfinedFixture.isPossible, "this machine gives users no namespaces")
 )
 struct RunningLupinFileTests {
     /// Rules of a lupin that runs; `DIR` is a folder of its own, `WORK` that of the command.
@@ -25,7 +25,7 @@ struct RunningLupinFileTests {
     ]
 
     /// The folder of the command, and beside it that of a lupin that runs.
-    private struct Place {
+    private struct Fixture {
         let work: Folder
         let path: String
         let other = try? Folder()
@@ -77,66 +77,66 @@ struct RunningLupinFileTests {
 
     @Test(arguments: files)
     func `a running lupin's file in the working folder`(name: String, rules: String) throws {
-        let place = try Place()
-        let running = try place.running(rules)
+        let fixture = try Fixture()
+        let running = try fixture.running(rules)
         // Named as its rules name it.
-        expectRefusal(try place.confined([], "echo", "planted"), naming: "/\(name)")
+        expectRefusal(try fixture.confined([], "echo", "planted"), naming: "/\(name)")
         withExtendedLifetime(running) {}
     }
 
     @Test func `its rules in the working folder, unless they have a folder that is hidden`() throws
     {
-        let place = try Place()
-        let folder = "\(place.path)/private"
+        let fixture = try Fixture()
+        let folder = "\(fixture.path)/private"
         try WholeFile.makeDirectories(folder)
-        let hidden = try place.running("", in: folder)
-        expectRefusal(try place.confined([], "echo"), naming: "\(folder)/rules.yaml")
-        let result = try place.confined(["--hide", folder], "ls", folder)
+        let hidden = try fixture.running("", in: folder)
+        expectRefusal(try fixture.confined([], "echo"), naming: "\(folder)/rules.yaml")
+        let result = try fixture.confined(["--hide", folder], "ls", folder)
         #expect(result.code != 126 && result.output == "", "\(result.errors)")
-        let open = try place.running("", in: place.path)
+        let open = try fixture.running("", in: fixture.path)
         expectRefusal(
-            try place.confined(["--hide", folder], "echo"),
-            naming: "\(place.path)/rules.yaml"
+            try fixture.confined(["--hide", folder], "echo"),
+            naming: "\(fixture.path)/rules.yaml"
         )
         withExtendedLifetime((hidden, open)) {}
     }
 
     @Test func `its rules where it looks for some, before there are any`() throws {
-        let place = try Place()
+        let fixture = try Fixture()
         let running = try RunningLupin(
             "serve",
             "--listen",
             "127.0.0.1:0",
-            environment: ["XDG_CONFIG_HOME": place.path]
+            environment: ["XDG_CONFIG_HOME": fixture.path]
         )
-        expectRefusal(try place.confined([], "echo"), naming: "\(place.path)/lupin/")
+        expectRefusal(try fixture.confined([], "echo"), naming: "\(fixture.path)/lupin/")
         withExtendedLifetime(running) {}
     }
 
     @Test func `its files in what is given by --write`() throws {
-        let place = try Place()
-        let other = try #require(place.other).path
-        let running = try place.running("")
-        #expect(try place.confined([], "echo", "planted").output == "planted\n")
-        expectRefusal(try place.confined(["--write", other], "echo"), naming: "rules.yaml")
+        let fixture = try Fixture()
+        let other = try #require(fixture.other).path
+        let running = try fixture.running("")
+        #expect(try fixture.confined([], "echo", "planted").output == "planted\n")
+        expectRefusal(try fixture.confined(["--write", other], "echo"), naming: "rules.yaml")
         withExtendedLifetime(running) {}
     }
 
     @Test func `two commands in a folder with the rules of both`() throws {
-        let place = try Place()
-        let rules = try place.work.write(
+        let fixture = try Fixture()
+        let rules = try fixture.work.write(
             "lupin.yaml",
             "lupin: 1\nintercept: {mode: none}\ntokens: {t: {bearer: \"${file:token}\"}}\n"
         )
-        let words = ["exec", "--confine", "--rules", rules, "--log", "\(place.path)/log", "--"]
-        let first = Lupin.process(Lupin.path, words + ["cat"], in: place.path)
+        let words = ["exec", "--confine", "--rules", rules, "--log", "\(fixture.path)/log", "--"]
+        let first = Lupin.process(Lupin.path, words + ["cat"], in: fixture.path)
         let (input, output) = (Pipe(), Pipe())
         first.standardInput = input
         first.standardOutput = output
         try first.run()
         try input.fileHandleForWriting.write(contentsOf: Data("x".utf8))
         #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
-        let second = try Lupin.run(words + ["cat", rules], in: place.path)
+        let second = try Lupin.run(words + ["cat", rules], in: fixture.path)
         #expect(second.code != 126 && second.output == "", "\(second.errors)")
         try input.fileHandleForWriting.close()
         first.waitUntilExit()
@@ -155,21 +155,21 @@ struct RunningLupinFileTests {
         """
 
     @Test func `the admin socket of one that begins later is not reached`() throws {
-        let place = try Place()
-        let rules = try #require(place.other).write("own.yaml", "lupin: 1\n")
+        let fixture = try Fixture()
+        let rules = try #require(fixture.other).write("own.yaml", "lupin: 1\n")
         let script =
             Self.request
             + "print('ready', flush=True); sys.stdin.readline(); print(ask())"
         let words = ["exec", "--confine", "--rules", rules, "--log", "/dev/null", "--"]
         let program = [SmallInternet.python, "-c", script]
-        let command = Lupin.process(Lupin.path, words + program, in: place.path)
+        let command = Lupin.process(Lupin.path, words + program, in: fixture.path)
         let (input, output) = (Pipe(), Pipe())
         command.standardInput = input
         command.standardOutput = output
         try command.run()
         let end = output.fileHandleForReading
         #expect(try end.read(upToCount: 6) == Data("ready\n".utf8))
-        let running = try place.running("admin: {socket: WORK/admin.sock}")
+        let running = try fixture.running("admin: {socket: WORK/admin.sock}")
         try input.fileHandleForWriting.write(contentsOf: Data("go\n".utf8))
         #expect(try end.readToEnd() == Data("Permission denied\n".utf8))
         command.waitUntilExit()
@@ -178,12 +178,12 @@ struct RunningLupinFileTests {
 
     /// As in a container, which lupin did not make.
     @Test func `the admin socket answers nobody in another network`() throws {
-        let place = try Place()
-        let running = try place.running("admin: {socket: WORK/admin.sock}")
+        let fixture = try Fixture()
+        let running = try fixture.running("admin: {socket: WORK/admin.sock}")
         let script = Self.request + "print(ask())"
         for (options, answer) in [([], "200\n"), (["/usr/bin/unshare", "-rn"], "403\n")] {
             let words = options + [SmallInternet.python, "-c", script]
-            let command = Lupin.process(words[0], Array(words.dropFirst()), in: place.path)
+            let command = Lupin.process(words[0], Array(words.dropFirst()), in: fixture.path)
             let output = Pipe()
             command.standardOutput = output
             try command.run()

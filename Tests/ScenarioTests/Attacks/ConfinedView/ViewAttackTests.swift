@@ -7,7 +7,7 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     )
 )
@@ -105,25 +105,29 @@ struct ViewAttackTests {
     }
 
     @Test func `an adversary reads, changes and reaches nothing that it was not given`() throws {
-        let place = try Surroundings()
-        let running = try RunningLupin("serve", "--rules", "\(place.other)/rules.yaml")
+        let fixture = try Surroundings()
+        let running = try RunningLupin("serve", "--rules", "\(fixture.other)/rules.yaml")
         let doors = try ["outside.sock", "home/docs/door.sock", "home/work/door.sock"].map {
-            try LocalDoor("\(place.path)/\($0)")
+            try LocalDoor("\(fixture.path)/\($0)")
         }
         // As another lupin's, in the temporary folder that both have.
         let wrappers = try PrivateFolder(in: "/tmp")
         let wrapper = "\(wrappers.path)/node-proxy.cjs"
         try WholeFile.write(Array("// \(Self.secret)".utf8), to: wrapper)
         let facts: [String: Any] = [
-            "base": place.path, "home": place.home, "secret": Self.secret, "wrappers": [wrapper],
-            "sockets": doors.map(\.path) + ["\(place.other)/admin.sock"],
-            "later": ["\(place.path)/outside.sock", "\(place.other)/later.sock"],
+            "base": fixture.path, "home": fixture.home, "secret": Self.secret,
+            "wrappers": [wrapper],
+            "sockets": doors.map(\.path) + ["\(fixture.other)/admin.sock"],
+            "later": ["\(fixture.path)/outside.sock", "\(fixture.other)/later.sock"],
         ]
         let json = String(
             decoding: try JSONSerialization.data(withJSONObject: facts),
             as: UTF8.self
         )
-        let process = place.confined([], [SmallInternet.python, "-c", ViewAdversary.script, json])
+        let process = fixture.confined(
+            [],
+            [SmallInternet.python, "-c", ViewAdversary.script, json]
+        )
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
@@ -131,18 +135,18 @@ struct ViewAttackTests {
         var lines = Self.lines(output, until: "ready")
         // As lupin does it: a new file in the place of the old one.
         for name in ["store", "store.new", "jar.txt", "token", "rules.yaml", "log.2"] {
-            try place.write("other/\(name)", Self.secret)
+            try fixture.write("other/\(name)", Self.secret)
         }
         try FileManager.default.moveItem(
-            atPath: "\(place.other)/log",
-            toPath: "\(place.other)/log.3"
+            atPath: "\(fixture.other)/log",
+            toPath: "\(fixture.other)/log.3"
         )
         for name in ["other/log", "home/.later", "home/later"] {
-            try place.write(name, Self.secret)
+            try fixture.write(name, Self.secret)
         }
         doors[0].remove()
         let later = try ["outside.sock", "other/later.sock"].map {
-            try LocalDoor("\(place.path)/\($0)")
+            try LocalDoor("\(fixture.path)/\($0)")
         }
         input.fileHandleForWriting.write(Data("go\n".utf8))
         lines += Self.lines(output, until: nil)
@@ -152,7 +156,7 @@ struct ViewAttackTests {
         // New names in a home that is read-only are seen like old ones, unless they have a dot.
         #expect(lines.filter { !$0.hasPrefix("kept ") } == [])
         for path in [
-            "/tmp/planted", "\(place.home)/.cache/pip/planted", "\(place.home)/.npm/planted",
+            "/tmp/planted", "\(fixture.home)/.cache/pip/planted", "\(fixture.home)/.npm/planted",
         ] {
             #expect(!FileManager.default.fileExists(atPath: path), "\(path)")
         }

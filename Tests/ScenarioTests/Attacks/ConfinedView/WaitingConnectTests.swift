@@ -7,7 +7,7 @@ import Testing
 @Suite(
     .waitsForPrograms,
     .enabled(
-        if: ConfinedPlace.isPossible && SmallInternet.has(SmallInternet.python),
+        if: ConfinedFixture.isPossible && SmallInternet.has(SmallInternet.python),
         "this machine gives users no namespaces, or has no Python"
     ),
     .timeLimit(.minutes(20))
@@ -33,9 +33,9 @@ struct WaitingConnectTests {
         """#
 
     private func lines(_ script: String) throws -> [Substring] {
-        let place = try SocketPlace()
-        return try withExtendedLifetime(place.folder) {
-            try SocketPlace.run(place.command(Self.head + script))
+        let fixture = try SocketFixture()
+        return try withExtendedLifetime(fixture.folder) {
+            try SocketFixture.run(fixture.command(Self.head + script))
         }
     }
 
