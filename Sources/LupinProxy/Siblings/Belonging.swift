@@ -39,13 +39,25 @@ package struct Belonging: Sendable, Hashable {
     }
 
     package let kind: Kind
-    /// Absolute; it may have links.
+    /// Absolute, and the same for every process; it may have links.
     package let path: String
 
     package init(_ kind: Kind, _ path: String) {
         self.kind = kind
-        self.path = path.hasPrefix("/") ? path : "\(ProcessOwner.directory)/\(path)"
+        self.path = path.hasPrefix("/") ? Self.named(path) : "\(ProcessOwner.directory)/\(path)"
     }
+
+    /// The path by names alone: a folder that is held by its descriptor is another one elsewhere.
+    private static func named(_ path: String) -> String {
+        guard path.hasPrefix(ownFiles) else { return path }
+        let parts = path.dropFirst(ownFiles.count).split(separator: "/", maxSplits: 1)
+        guard let number = parts.first, let folder = ProcessFiles.link(ownFiles + number) else {
+            return path
+        }
+        return parts.count > 1 ? "\(folder)/\(parts[1])" : folder
+    }
+
+    private static let ownFiles = "/proc/self/fd/"
 
     /// The same of a lupin that reads its rules again.
     var watched: Belonging {
@@ -77,7 +89,7 @@ package struct Belonging: Sendable, Hashable {
     private init?(item: Substring) {
         let parts = item.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, let kind = Kind(rawValue: String(parts[0])),
-            parts[1].hasPrefix("/")
+            parts[1].hasPrefix("/"), !parts[1].hasPrefix(Self.ownFiles)
         else { return nil }
         self.init(kind, String(parts[1]))
     }

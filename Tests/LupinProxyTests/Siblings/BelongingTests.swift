@@ -1,5 +1,6 @@
 // What of a lupin's files is kept from confined commands: by the role of each path in its rules.
 import LupinCore
+import LupinIO
 import LupinPolicy
 import LupinProxy
 import Testing
@@ -26,6 +27,13 @@ struct BelongingTests {
             #expect(found.first?.path == "/srv/it")
             #expect(found.first?.kind.mayBeShown == role.isPublic)
         }
+    }
+
+    @Test func `a file in a folder that is held is told by its name`() throws {
+        let held = try HeldFolder("/usr")
+        #expect(Belonging(.kept, held.path).path == "/usr")
+        #expect(Belonging(.kept, "\(held.path)/own.jsonl").path == "/usr/own.jsonl")
+        #expect(Belonging(.kept, "\(held.path)/a/b").path == "/usr/a/b")
     }
 
     @Test func `where lupin replaces a file, its lock is kept, too`() {

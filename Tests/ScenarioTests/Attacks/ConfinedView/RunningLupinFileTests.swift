@@ -128,7 +128,8 @@ struct RunningLupinFileTests {
             "lupin.yaml",
             "lupin: 1\nintercept: {mode: none}\ntokens: {t: {bearer: \"${file:token}\"}}\n"
         )
-        let words = ["exec", "--confine", "--rules", rules, "--log", "\(fixture.path)/log", "--"]
+        let log = try fixture.work.write("log", "planted\n")
+        let words = ["exec", "--confine", "--rules", rules, "--log", log, "--"]
         let first = Lupin.process(Lupin.path, words + ["cat"], in: fixture.path)
         let (input, output) = (Pipe(), Pipe())
         first.standardInput = input
@@ -138,6 +139,10 @@ struct RunningLupinFileTests {
         #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
         let second = try Lupin.run(words + ["cat", rules], in: fixture.path)
         #expect(second.code != 126 && second.output == "", "\(second.errors)")
+        // The first lupin reaches its log by a descriptor, which means nothing to another process.
+        let elsewhere = try Fixture()
+        let third = try elsewhere.confined([], "cat", log)
+        #expect(third.code != 126 && third.output == "", "\(third.errors)")
         try input.fileHandleForWriting.close()
         first.waitUntilExit()
         #expect(first.terminationStatus == 0)
