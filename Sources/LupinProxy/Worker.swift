@@ -180,7 +180,9 @@ actor Worker {
             }
             do throws(SystemError) {
                 switch try listener.inner.accept() {
-                case .connection(let channel): serve(channel, resources, listener)
+                case .connection(let channel):
+                    serve(channel, resources, listener)
+                    if resources.hasWorkEnough { try listener.inner.passTurn() }
                 case .blocked: _ = await listener.slot.park(for: .ready)
                 case .exhausted:
                     // The kernel says so before it looks whether a client waits.

@@ -336,14 +336,33 @@ final class WorkerResources: UpstreamWorker {
 
     var hasConnections: Bool { !connections.isEmpty || !ownWork.isEmpty }
 
+    /// The connections on which no request has come yet.
+    var freshConnections = 0
+
+    /// Whether other workers should have the next clients.
+    ///
+    /// One client after the other goes to the same worker, which has a connection to the origin
+    /// for the next of them; clients at the same time are spread, and so are many idle ones, which
+    /// may have work later.
+    var hasWorkEnough: Bool {
+        if live.count + freshConnections >= Self.clientsAtATime { return true }
+        let share = shared.connections.count / workerCount
+        return connections.count > Self.idleClients + 2 * share
+    }
+
+    private static let clientsAtATime = 2
+    private static let idleClients = 8
+
     func add(_ connection: DownstreamConnection) {
         connections.add(connection)
+        freshConnections += 1
         shared.connections.opened()
         noteHolder(of: connection)
     }
 
     func remove(_ connection: DownstreamConnection) {
         guard connections.remove(connection) else { return }
+        if connection.isFresh { freshConnections -= 1 }
         shared.connections.closed()
         // With its streams, a connection of HTTP/2 may have held much.
         restedSinceTrim += connection.http2 == nil ? 1 : Self.restsPerTrim / 4

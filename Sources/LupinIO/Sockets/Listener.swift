@@ -137,10 +137,17 @@ package final class Listener: PausableListener {
 
     package var hasWaiting: Bool { SystemCall.isReadable(socket.raw) }
 
-    /// Accepts one connection.
+    /// Has another loop get the next connection.
     ///
-    /// With several loops the watch is removed and added again after each connection: the kernel
-    /// then offers the next one to another loop. Otherwise it would always favour the same loop.
+    /// The kernel offers each to the first loop that waits, in the order in which they began to
+    /// watch; so this one begins anew, behind the others.
+    package func passTurn() throws(SystemError) {
+        guard isShared, isWatching else { return }
+        pause()
+        try resume()
+    }
+
+    /// Accepts one connection.
     package func accept() throws(SystemError) -> Accepted {
         var storage = sockaddr_storage()
         var length: socklen_t = 0
@@ -148,10 +155,6 @@ package final class Listener: PausableListener {
         let result = SystemCall.value { Int(unsafe linux_accept(socket.raw, &storage, &length)) }
         if result >= 0 {
             let accepted = Descriptor(owning: Int32(result))
-            if isShared, isWatching {
-                pause()
-                try resume()
-            }
             let channel = try Channel(owning: accepted, on: loop, peer: SocketAddress(storage))
             channel.waitForNews()
             return .connection(channel)

@@ -37,7 +37,9 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
     /// Set once the client speaks HTTP/2: from then on its streams are served.
     private(set) var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still start HTTP/2.
-    var isFresh = true
+    var isFresh = true {
+        didSet { if isFresh != oldValue { resources.freshConnections += isFresh ? 1 : -1 } }
+    }
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request comes from inside it.
     private(set) var interceptedTunnel: InterceptedTunnel?
@@ -246,6 +248,7 @@ final class DownstreamConnection: ChannelPump, IndexedMember, TurnWork {
 
     /// Continues without a task: events of the link begin exchanges, one per stream.
     private func beginHTTP2() {
+        isFresh = false
         http1.leave()
         let context = DownstreamHTTP2.Context(
             client: client,
