@@ -96,6 +96,18 @@ enum HTTP2Callbacks {
             }
             return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
+        unsafe nghttp2_session_callbacks_set_error_callback2(callbacks) {
+            _,
+            code,
+            text,
+            count,
+            me in
+            // Safety: nghttp2 lends the text during the call.
+            let bytes = unsafe UnsafeRawBufferPointer(start: text, count: count)
+            let text = unsafe String(decoding: bytes, as: UTF8.self)
+            unsafe HTTP2Callbacks.with(me) { $0.explained(text, code: code) }
+            return 0
+        }
     }
 
     private static func installFrameCallbacks(on callbacks: OpaquePointer?) {
@@ -111,18 +123,6 @@ enum HTTP2Callbacks {
             unsafe HTTP2Callbacks.with(me) {
                 unsafe $0.invalid(frame.unsafelyUnwrapped.pointee, code: code)
             }
-            return 0
-        }
-        unsafe nghttp2_session_callbacks_set_error_callback2(callbacks) {
-            _,
-            code,
-            text,
-            count,
-            me in
-            // Safety: nghttp2 lends the text during the call.
-            let bytes = unsafe UnsafeRawBufferPointer(start: text, count: count)
-            let text = unsafe String(decoding: bytes, as: UTF8.self)
-            unsafe HTTP2Callbacks.with(me) { $0.explained(text, code: code) }
             return 0
         }
         // Their payload is discarded (RFC 9113 §5.5).
