@@ -137,6 +137,15 @@ static inline int linux_set_option(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof value);
 }
 
+/// For how many milliseconds the peer has acknowledged nothing of what is on its way; 0 if all is
+/// acknowledged.
+static inline unsigned linux_unacknowledged(int fd) {
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+    return info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
+}
+
 static inline int linux_use_reno(int fd) {
     return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }

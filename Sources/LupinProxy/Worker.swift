@@ -234,6 +234,7 @@ actor Worker {
             let wake = resources.loop.deadline(in: .seconds(1))
             _ = await slot.park(for: .cut, until: wake)
             resources.pool.sweep()
+            for exchange in resources.live.all { exchange.attempt?.leaveDeadLink() }
             resources.sweepConnections()
             for listener in ownListeners { listener.policy.authenticator?.lookAfterFile() }
         }

@@ -1,4 +1,4 @@
-// When a channel acknowledges what it received without the kernel's delay.
+// What either side of a channel has acknowledged.
 import CLinux
 import Glibc
 
@@ -18,4 +18,11 @@ extension Channel {
         // On a socket that isn't TCP it fails, and nothing is delayed.
         _ = linux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, 1)
     }
+
+    /// For how many microseconds the peer has acknowledged nothing of what is on its way; 0 if all
+    /// is acknowledged.
+    package var unacknowledgedTime: UInt64 { UInt64(linux_unacknowledged(descriptor)) * 1000 }
+
+    /// Ends both directions here, as if the peer had: its user learns that as any other event.
+    package func breakOff() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 }

@@ -135,7 +135,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var noProxy: [NoProxyEntry] = .localOnly
     /// Idle connections kept to one host, for the whole process.
     package var poolPerHost = 32
-    package var poolIdle = Duration.seconds(60)
+    package var poolIdle = Duration.seconds(300)
     /// Requests that lupin has open on one HTTP/2 connection at a time; the origin may allow fewer.
     package var poolStreams = 100
     package var dnsTTL = Duration.seconds(30)

@@ -33,7 +33,7 @@ final class Attempt {
     /// When the wait before it began, and the client's exchange.
     private var waitBegun: UInt64
     private let exchangeBegun: UInt64
-    private var sentAt: UInt64 = 0
+    private(set) var sentAt: UInt64 = 0
 
     init(
         _ sent: Sent,

@@ -20,7 +20,7 @@ extension Attempt {
     func atHand() -> (any Upstream)? {
         if let bound = bound() { return bound }
         guard mayShare else { return pooled() }
-        if let shared = shared() { return shared.isDoubtful ? nil : shared.lease() }
+        if let shared = shared() { return mustAsk(shared) ? nil : shared.lease() }
         return exchange.resources.pool.streams.isDialing(hop) ? nil : pooled()
     }
 
@@ -82,6 +82,13 @@ extension Attempt {
         return nil
     }
 
+    /// Whether a PING must show first that the origin is there; else one goes beside the request.
+    private func mustAsk(_ connection: UpstreamHTTP2) -> Bool {
+        guard connection.isDoubtful else { return false }
+        if !isDelicate { connection.link.ping() }
+        return isDelicate
+    }
+
     /// Whether the request can't be sent twice: it must not be lost on a shared connection that the
     /// origin has just closed, so one extra read of the socket is justified.
     private var isDelicate: Bool {
@@ -97,6 +104,10 @@ extension Attempt {
                 exchange.resources.pool.lease(for: adapted.hop, known: adapted.target)
             }
         guard let pooled else { return nil }
+        if pooled.hasRestedLong(at: exchange.now), isDelicate {
+            pooled.channel.close()
+            return nil
+        }
         pooled.access = current(pooled.access, at: pooled.peer)
         if mayUse(pooled.access, at: pooled.peer) { return pooled }
         if mayBeOwn(pooled.access.isKnownNotOwn) {
@@ -153,7 +164,7 @@ extension Attempt {
         let failures = streams.failures(at: hop)
         while true {
             if let shared = shared() {
-                if !shared.isDoubtful { return shared.lease() }
+                if !mustAsk(shared) { return shared.lease() }
                 // Alive or not, another exchange may have taken its room.
                 if try await !isAlive(shared) { shared.giveUp() }
                 continue
@@ -181,7 +192,7 @@ extension Attempt {
             exchange.attemptDeadline
         )
         let waiting = exchange.resources.pool.streams
-        connection.link.ping()
+        if !connection.link.awaitsPong { connection.link.ping() }
         while connection.link.isOpen, connection.isDoubtful {
             waiting.wait(for: hop, in: exchange.slot)
             let woken = await exchange.slot.park(

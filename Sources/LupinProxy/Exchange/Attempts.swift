@@ -99,6 +99,8 @@ extension Exchange {
         to attempt: inout Attempt,
         _ need: Need
     ) async throws(LupinError) -> ParsedResponse {
+        self.attempt = attempt
+        defer { self.attempt = nil }
         switch need {
         case .failure: throw failure ?? .stopping
         case .connection where hedge != nil: return try await race(&attempt)

@@ -102,7 +102,7 @@ package final class StreamPool {
     }
 
     func closeAll() {
-        for connection in shelves.values.flatMap(\.connections) { connection.giveUp() }
+        for connection in shelves.values.flatMap(\.connections) { connection.cut() }
     }
 
     // MARK: Dialling

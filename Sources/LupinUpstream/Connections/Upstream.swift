@@ -46,6 +46,11 @@ package protocol Upstream: AnyObject {
     func release(to pool: UpstreamPool, or keeper: (any ConnectionKeeper)?)
     /// Takes back the memory of a response's fields that are no longer needed.
     func recycle(_ fields: consuming FieldSection)
+    /// Whether the link seems to swallow what is sent: for `time`, in microseconds, the peer has
+    /// acknowledged nothing of it, or has not answered a PING.
+    func swallows(for time: UInt64) -> Bool
+    /// Fails the request with `error`, for its user to see with the next event.
+    func fail(_ error: LupinError)
     /// Ends the lease early: the connection can't be used again.
     func abort()
 }

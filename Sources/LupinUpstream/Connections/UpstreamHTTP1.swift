@@ -37,6 +37,8 @@ package final class UpstreamHTTP1: Upstream {
     private(set) var mayPersist = false
     private var responseHasBegun = false
     private var hasFinalHead = false
+    /// Why no response is awaited any more.
+    private var failure: LupinError?
 
     package init(
         _ channel: Channel,
@@ -99,6 +101,12 @@ package final class UpstreamHTTP1: Upstream {
     /// Whether it has been idle for as long as the peer keeps it.
     func isWorn(at now: UInt64) -> Bool { now &- idleSince >= idleMax }
 
+    /// Whether it was idle for so long that something on the way may have forgotten it, unnoticed:
+    /// a request that can't be repeated needs another one.
+    package func hasRestedLong(at now: UInt64) -> Bool { now &- idleSince >= Self.longRest }
+
+    private static let longRest: UInt64 = 60_000_000
+
     /// Whether the idle connection has nothing to read and is not closed.
     var isQuiet: Bool { channel.isQuiet(asksKernel: false) }
 
@@ -118,6 +126,7 @@ package final class UpstreamHTTP1: Upstream {
     package var isReading: Bool { mayPersist && !channel.hasHungUp }
 
     package func nextHead() throws(LupinError) -> ParsedResponse? {
+        if let failure { throw failure }
         while true {
             if !input.isEmpty {
                 responseHasBegun = true
@@ -163,6 +172,13 @@ package final class UpstreamHTTP1: Upstream {
     }
 
     package func recycle(_ fields: consuming FieldSection) { parser.recycle(fields) }
+
+    package func swallows(for time: UInt64) -> Bool { channel.unacknowledgedTime >= time }
+
+    package func fail(_ error: LupinError) {
+        failure = error
+        channel.breakOff()
+    }
 
     /// Closes with RST: a FIN would wait behind all bytes that the peer has not read yet, and the
     /// other end of a tunnel would take it for a regular end.

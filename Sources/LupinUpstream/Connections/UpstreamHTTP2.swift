@@ -55,9 +55,10 @@ package final class UpstreamHTTP2: HTTP2LinkOwner {
     /// Whether a WebSocket can begin on a stream (RFC 8441 §3).
     var takesExtendedConnect: Bool { link.connection.takesExtendedConnect }
 
-    /// Whether the origin has been silent for so long that a PING should check it first.
+    /// Whether the origin has been silent for so long that a PING should check it before a request
+    /// that can't be repeated.
     package var isDoubtful: Bool {
-        link.loop.now &- link.lastReceived >= Self.silence && !link.hasStreams
+        link.loop.now &- link.lastReceived >= Self.silence && (!link.hasStreams || link.awaitsPong)
     }
 
     /// How long a connection may be silent before it is doubted, in microseconds.
@@ -77,7 +78,10 @@ package final class UpstreamHTTP2: HTTP2LinkOwner {
     }
 
     /// Ends at once: the peer does not answer.
-    package func giveUp() { link.cut() }
+    package func giveUp() { link.giveUp(.noError) }
+
+    /// Ends at once because lupin stops.
+    func cut() { link.cut() }
 
     // MARK: Events of the link
 

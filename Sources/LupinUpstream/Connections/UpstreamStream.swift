@@ -139,6 +139,21 @@ package final class UpstreamStream: Upstream {
         connection.link.recycle(fields)
     }
 
+    package func swallows(for time: UInt64) -> Bool {
+        let link = connection.link
+        return channel.unacknowledgedTime >= time
+            || link.awaitsPong && link.loop.now &- link.lastReceived >= time
+    }
+
+    package func fail(_ error: LupinError) {
+        guard let stream else { return }
+        stream.abort(.cancel)
+        stream.fail(error)
+        // Who waits for other streams may have more patience; new requests go elsewhere.
+        connection.leave()
+        stream.signal()
+    }
+
     package func abort() {
         stream?.abort(.cancel)
         letGo()
