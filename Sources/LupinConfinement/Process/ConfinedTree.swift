@@ -143,8 +143,9 @@ package struct ConfinedTree {
             do throws(ConfinementProblem) {
                 try Confinement.bind(source, at: mountPoint)
             } catch {
-                // Such as a mount of another user, which root can't enter either.
-                guard error.cause.code == EACCES else { throw error }
+                // Such as a mount of another user, which root can't enter either, or what has just
+                // been removed.
+                guard [EACCES, ENOENT].contains(error.cause.code) else { throw error }
             }
         default: break
         }

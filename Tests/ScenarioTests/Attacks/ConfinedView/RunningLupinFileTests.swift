@@ -246,6 +246,8 @@ struct RunningLupinFileTests {
         let script = """
             home=$(getent passwd 0 | cut -d: -f6)
             mount -t tmpfs none "$home"
+            own="\(ProcessOwner.accountHome ?? "")/.local/state"
+            [ ! -d "$own" ] || mount -t tmpfs none "$own"
             \(SmallInternet.python) sibling.py "$home/.local/state/lupin/siblings"
             """
         let result = try net.run(script)
