@@ -5,26 +5,18 @@ import LupinIO
 import LupinUpstream
 import LupinWire
 
-extension Exchange {
+extension CacheHandler {
     /// Delivers the held parts and the new part as the one response that the client wants.
     /// - Returns: False, with nothing done, when the parts don't belong together.
     func deliverCompleted(
-        _ use: CacheUse,
         _ completion: PartCompletion,
         _ obtained: ObtainedResponse
     ) async throws(LupinError) -> Bool {
         let (head, framing) = (obtained.response.head, obtained.response.framing)
-        guard let selected = use.selected,
+        guard let held = use.found,
             let part = completion.part(of: head, contentLength: framing.knownLength),
-            let whole = Combination(
-                of: use.candidates[selected],
-                head,
-                part,
-                use,
-                resources.wallNow
-            )
+            let whole = Combination(of: held, head, part, use, nowUs)
         else { return false }
-        let held = use.candidates[selected]
         use.hear(head, completing: held)
         // The stored No-Vary-Search is outdated.
         if held.key != use.storingKey { use.outdated = held }
@@ -34,22 +26,22 @@ extension Exchange {
             asked: use.asked,
             attachments: use.attachments,
             requestTimeUs: use.requestTimeUs,
-            responseTimeUs: resources.wallNow
+            responseTimeUs: nowUs
         )
         var storing = begin(part, head, whole.facts.vary, isKept: false)
         if !whole.mayBeKept {
-            resources.shared.responses.remove([held])
+            store.remove([held])
         } else if case .store = decision, whole.facts.content.heldBytes <= partBytesMax,
-            let (stored, vary) = try await modified(head, use)
+            let (stored, vary) = try await modified(head)
         {
             storing = begin(part, stored, vary)
             use.status.isStored = true
         }
-        let served = whole.facts.served(whole.answer, nowUs: resources.wallNow, boundary: "")
+        let served = whole.facts.served(whole.answer, nowUs: nowUs, boundary: "")
         if served.head.status != 206 { use.status.forwardStatus = 206 }
         use.noteFinding(held)
-        noteCache(use)
-        let sink = try present(
+        report()
+        let sink = try client.present(
             served.head,
             .length(served.contentLength),
             contentLength: served.contentLength
@@ -60,7 +52,7 @@ extension Exchange {
             whole.behind,
             length: served.contentLength
         )
-        try await fill(use, storing, obtained, from: body, to: sink)
+        try await fill(storing, obtained, from: body, to: sink)
         return true
     }
 }

@@ -5,7 +5,7 @@ import LupinIO
 import LupinPolicy
 import LupinWire
 
-extension Exchange {
+extension CacheHandler {
     // MARK: Keeping
 
     /// Why a part is not kept; nil when it is.
@@ -14,14 +14,12 @@ extension Exchange {
     ///   - part: Its Content-Range.
     ///   - head: The response as it would be stored.
     ///   - vary: The variant that it was chosen for.
-    ///   - use: The use of the cache by the request.
     ///   - length: The number of bytes of its body, if its framing gives it.
     /// - Returns: The reason.
     func refusal(
         of part: ContentRange,
         _ head: ResponseHead,
         _ vary: VaryKey,
-        _ use: CacheUse,
         length: UInt64?
     ) -> NoStoreReason? {
         guard use.asked.ranges != nil, let range = part.range,
@@ -29,7 +27,7 @@ extension Exchange {
             let tag = EntityTag(of: head.fields), !tag.isWeak
         else { return .partial }
         var held = HeldContent(range: range, completeLength: part.completeLength)
-        if let current = current(vary, use),
+        if let current = current(vary),
             case .combine(_, let combined) = current.facts.combine(head, part)
         {
             held = combined
@@ -42,13 +40,13 @@ extension Exchange {
 
     /// How many bytes of a partial response may be held; they are in memory only.
     var partBytesMax: UInt64 {
-        let settings = snapshot.settings.cacheStore
+        let settings = client.cacheStore
         return UInt64(min(settings.objectBytesMax, settings.memoryBytes))
     }
 
     /// The response that is stored for the same requests now.
-    private func current(_ vary: VaryKey, _ use: CacheUse) -> CachedResponse? {
-        resources.shared.responses.responses(use.storingKey)
+    private func current(_ vary: VaryKey) -> CachedResponse? {
+        store.responses(use.storingKey)
             .first { $0.facts.vary == vary }?
             .seen(by: use.planned)
     }
@@ -65,7 +63,7 @@ extension Exchange {
         return Storing(
             head: head,
             vary: vary,
-            responseTimeUs: resources.wallNow,
+            responseTimeUs: nowUs,
             room: room,
             body: GrowingBody(room, expecting: length),
             length: length,
@@ -83,13 +81,11 @@ extension Exchange {
     func keep(
         _ bytes: StoredContent,
         as part: ContentRange,
-        _ storing: Storing,
-        _ use: CacheUse
+        _ storing: Storing
     ) -> Bool {
         // An origin that sends more or less than it announced is not trusted.
         guard let range = part.range, bytes.count == UInt64(range.count) else { return false }
-        let store = resources.shared.responses
-        let current = current(storing.vary, use)
+        let current = current(storing.vary)
         var facts: StoredResponse
         var content = bytes
         if let current, case .combine(_, let held) = current.facts.combine(storing.head, part) {
@@ -126,24 +122,24 @@ extension Exchange {
             facts,
             content,
             by: use.planned,
-            mayLieOnDisk: facts.content.isComplete && mayLieOnDisk(facts, use),
+            mayLieOnDisk: facts.content.isComplete && mayLieOnDisk(facts),
             requestTimeUs: use.requestTimeUs
         )
         return stored != nil
     }
 
     /// Stores the received part of a body that broke off, or whose client left (§3.3).
-    func keepBeginning(_ storing: Storing, _ use: CacheUse) {
+    func keepBeginning(_ storing: Storing) {
         guard let length = storing.length, let bytes = storing.body.beginning,
             bytes.count < length
         else { return }
         if let part = storing.part, let start = part.range?.lowerBound {
             let range = start..<(start + bytes.count)
             let came = ContentRange(range: range, completeLength: part.completeLength)
-            _ = keep(bytes, as: came, storing, use)
+            _ = keep(bytes, as: came, storing)
         } else if storing.head.brokenOff(received: bytes.count, contentLength: length) != nil {
             let came = ContentRange(range: 0..<bytes.count, completeLength: length)
-            _ = keep(bytes, as: came, storing, use)
+            _ = keep(bytes, as: came, storing)
         }
     }
 
@@ -151,21 +147,18 @@ extension Exchange {
 
     /// Serves a client that needs none of the missing bytes; else prepares the request for them.
     /// - Returns: Whether it is served.
-    func answerFromParts(
-        _ use: CacheUse,
-        _ cached: CachedResponse
-    ) async throws(LupinError) -> Bool {
+    func answerFromParts(_ cached: CachedResponse) async throws(LupinError) -> Bool {
         let unchanged = cached.facts.reuseUnchanged(
             for: use.asked,
             use.base.head,
             policy: use.policy,
-            nowUs: resources.wallNow
+            nowUs: nowUs
         )
         switch unchanged {
         case .fresh(_, let ttl), .stale(_, let ttl, .now):
             guard let content = cached.content else { break }
             use.status = .hit(ttl: ttl)
-            try await serve(cached, .memory(content), use)
+            try await serve(cached, .memory(content))
             return true
         default: break
         }

@@ -25,8 +25,7 @@ extension Exchange {
         let sent = CacheKey(adapted.head, to: adapted.origin, partition: "")
         for key in Set([asked, sent]) { resources.redis?.drop(key) }
         let purged = try await purge(Set([asked, sent].map { String($0.url) }))
-        record.cache = purged.text()
-        note(.cached(purged.text()))
+        note(cache: purged.text())
         var response = GeneratedResponse(
             status: purged.status,
             contentType: "text/plain; charset=utf-8",
@@ -36,21 +35,6 @@ extension Exchange {
             response.head.fields.add(name: "Cache-Status", value: purged.text(name: name))
         }
         try await send(response)
-    }
-
-    private func purge(_ urls: Set<String>) async throws(LupinError) -> CachePurge {
-        let store = resources.shared.responses
-        var dropped = store.purge(urls, nowUs: resources.wallNow)
-        var purged = CachePurge()
-        if let disk = store.disk {
-            let count = try await onDisk(disk) { store in
-                urls.reduce(0) { $0 + DiskTier.remove($1, in: store, isErasing: true) }
-            }
-            purged.responses = count ?? 0
-            // Look-ups have brought back entries from the disk meanwhile.
-            dropped += store.purge(urls, nowUs: resources.wallNow)
-        }
-        return purged.adding(dropped)
     }
 }
 

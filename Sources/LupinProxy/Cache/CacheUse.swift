@@ -32,7 +32,7 @@ final class CacheUse {
     var flight: Flight?
     var status = CacheStatus.forward(.miss)
     /// The status as last reported.
-    fileprivate(set) var text = ""
+    private(set) var text = ""
     /// The URLs that may have the response that came; nil for that of the request.
     private(set) var variance: NoVarySearch?
     /// When the request went out, in microseconds since 1970.
@@ -58,6 +58,9 @@ final class CacheUse {
     }
 
     var policy: CachePolicy { planned.policy }
+
+    /// The stored response for the request; nil when there is none.
+    var found: CachedResponse? { selected.map { candidates[$0] } }
 
     /// Looks up the responses stored by now; `others` are responses that had no room in memory.
     func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
@@ -92,6 +95,28 @@ final class CacheUse {
         selected = 0
     }
 
+    /// Notes that a stored response is served.
+    func noteHit(ttl: Int64) {
+        status = .hit(ttl: ttl)
+        if shared?.isSource == true { status.detail = "shared" }
+    }
+
+    /// Notes that no response in memory is for the request.
+    func noteMiss() {
+        status = .forward(candidates.isEmpty ? .uriMiss : .varyMiss)
+        if !candidates.isEmpty { prepareValidation() }
+    }
+
+    /// Sets the conditions of the request to the origin.
+    func prepareValidation() {
+        conditions = StoredResponse.conditions(
+            for: facts,
+            selected: selected,
+            request: base.head,
+            asked: asked
+        )
+    }
+
     /// Discards everything that was found.
     func forget() {
         candidates = []
@@ -120,6 +145,12 @@ final class CacheUse {
 
     /// The facts of all candidates; a copy, for callers that need them together.
     var facts: [StoredResponse] { candidates.map(\.facts) }
+
+    /// The text of the status, which is reported from now on.
+    func renderStatus() -> String {
+        text = status.text()
+        return text
+    }
 
     /// The value of `Cache-Status`; nil when the policy sends none.
     var field: String? {
@@ -171,84 +202,5 @@ extension AdaptedRequest {
         boundary: @autoclosure () -> String
     ) -> CachedAnswer {
         cached.answer(to: request.head, asked, nowUs: nowUs, boundary: boundary())
-    }
-}
-
-extension Exchange {
-    /// The use of the cache for a request of this exchange.
-    func cacheUse(_ planned: PlannedCache, _ base: AdaptedRequest) -> CacheUse {
-        trace?.beginLook(at: slot.loop.now)
-        var attachments = Attachments(
-            of: plan,
-            defaultCertificate: snapshot.clientCertificate,
-            at: base.origin,
-            by: base.hop.connectedParent?.proxy,
-            version: snapshot.version
-        )
-        if let login = base.clientLogin { attachments.add(.clientIdentity(login)) }
-        assert(attachments.all.allSatisfy(base.hop.isApart))
-        let key = base.key(partition: partition(planned, base, attachments))
-        var asked = base.cacheRequest(hasContent: !framing.isEmpty, isKeyed: queryKey != nil)
-        if isByOwnLogin(base) {
-            attachments.add(.connectionLogin)
-            asked.bypass = asked.bypass ?? .login
-        }
-        return CacheUse(planned, key, asked, base, attachments)
-    }
-
-    /// The partition of the response: shared by all, or by the clients with these credentials, or
-    /// by requests with this content.
-    ///
-    /// Only a keyed digest of them is kept.
-    private func partition(
-        _ planned: PlannedCache,
-        _ base: AdaptedRequest,
-        _ attachments: Attachments
-    ) -> String {
-        var text = attachments.partition
-        let isUserKnown = cacheOwner != .unknown
-        for part in base.separations(planned, isUserKnown: isUserKnown) {
-            switch part {
-            case .user: text += "\(owner)\n"
-            case .authorization(let values): for value in values { text += "auth \(value)\n" }
-            case .cookie(let values): for value in values { text += "cookie \(value)\n" }
-            }
-        }
-        if attachments.partsPages, let origin = redirectedTo ?? record.origin {
-            for page in foreignPages(at: origin) { text += "\(partition(page))\n" }
-        }
-        if let queryKey { text += "query \(queryKey)\n" }
-        if text.isEmpty { return "" }
-        let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
-        return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
-    }
-
-    /// Pages of one origin share what is stored; one that can't be told from others shares nothing.
-    private func partition(_ page: ForeignPage) -> String {
-        switch page {
-        case .origin: page.text
-        case .other, .unnamed: "page of \(record.id)"
-        }
-    }
-
-    /// The owner of a private response.
-    ///
-    /// An unknown client through another lupin shares with no other request; any other unknown
-    /// client shares with those of the same address.
-    private var owner: String {
-        switch cacheOwner {
-        case .named(let name): "name \(name)"
-        case .number(let number): "user \(number)"
-        case .unknown:
-            client.isThroughSibling ? "request \(record.id)" : "address \(client.address.text)"
-        }
-    }
-
-    /// Updates the record and `Cache-Status`.
-    func noteCache(_ use: CacheUse) {
-        use.text = use.status.text()
-        trace?.endLook(use.text, at: slot.loop.now)
-        record.cache = use.text
-        note(.cached(use.text))
     }
 }

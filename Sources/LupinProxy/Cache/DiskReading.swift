@@ -1,19 +1,18 @@
-// How an exchange reads from the cache on disk.
+// How the cache reads from its disk.
 import LupinCaching
 import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinStore
 
-extension Exchange {
+extension CacheHandler {
     /// Brings entries under the keys from disk into the store, and looks again; waits only when
     /// there are entries, or when the No-Vary-Search values of the path are not known yet.
-    func loadFromDisk(_ use: CacheUse, _ tier: DiskTier) async throws(LupinError) {
-        let store = resources.shared.responses
+    func loadFromDisk(_ tier: DiskTier) async throws(LupinError) {
         if use.policy.obeysNoVarySearch, store.mustLearnVariances(of: use.key) {
             let listing = CacheKey.generalListing(of: use.key.url)
-            let found = try await onDisk(tier) { disk in
-                disk.keys(url: listing, limit: Self.learntFromMax).map(\.key)
+            let found = try await client.onDisk(tier) { disk in
+                disk.keys(url: listing, limit: learntFromMax).map(\.key)
             }
             if let found { store.learnVariances(from: found, of: use.key) }
             use.look(in: store)
@@ -21,7 +20,9 @@ extension Exchange {
         }
         let keys = use.keys.filter(tier.mayHold)
         if keys.isEmpty { return }
-        let entries = try await onDisk(tier) { disk in keys.map { disk.entries(for: $0.text) } }
+        let entries = try await client.onDisk(tier) { disk in
+            keys.map { disk.entries(for: $0.text) }
+        }
         guard let entries, entries.contains(where: { !$0.isEmpty }) else { return }
         var adopted: [CachedResponse] = []
         for (key, entries) in zip(keys, entries) {
@@ -31,21 +32,15 @@ extension Exchange {
         use.look(in: store, besides: adopted)
     }
 
-    /// How many of a path's latest responses the variances are read from.
-    private static let learntFromMax = 1024
-
     /// The content of a stored response, from memory or disk; nil when it can't be read.
     ///
     /// A small body stays in memory from then on; an entry that has gone is dropped.
-    func content(
-        of cached: CachedResponse
-    ) async throws(LupinError) -> ServedContent? {
+    func content(of cached: CachedResponse) async throws(LupinError) -> ServedContent? {
         if let content = cached.content { return .memory(content) }
-        let store = resources.shared.responses
         guard let tier = store.disk, let diskHandle = cached.diskHandle else { return nil }
-        let pieceMax = snapshot.settings.cacheStore.objectBytesMax
-        let found = try await onDisk(tier) { disk in
-            FoundBody(diskHandle, in: disk, smallBytesMax: pieceMax, stepBytes: Self.checkedAtOnce)
+        let pieceMax = client.cacheStore.objectBytesMax
+        let found = try await client.onDisk(tier) { disk in
+            FoundBody(diskHandle, in: disk, smallBytesMax: pieceMax, stepBytes: checkedAtOnce)
         }
         switch found {
         case .small(let content):
@@ -75,31 +70,16 @@ extension Exchange {
             case .ok: return true
             case .damaged, nil: return false
             case .more:
-                step = try await onDisk(tier) { $0.check(body, bytesMax: Self.checkedAtOnce) }
+                step = try await client.onDisk(tier) { $0.check(body, bytesMax: checkedAtOnce) }
             }
         }
     }
 
-    private static let checkedAtOnce = 8 << 20
-
-    /// Runs a job on the disk's thread and waits for its result; returns nil when that takes too
-    /// long, which counts as a miss.
-    func onDisk<Value: Sendable>(
-        _ tier: DiskTier,
-        _ job: @escaping @Sendable (DiskStore) -> Value
-    ) async throws(LupinError) -> Value? {
-        let promise = tier.ask(slot, job)
-        defer { promise.close() }
-        let deadline = min(slot.loop.deadline(in: Self.diskTimeout), totalDeadline)
-        while promise.isOpen, slot.loop.now < deadline {
-            try await park(.disk, for: .answered, until: deadline)
-        }
-        return promise.answer
-    }
-
-    /// The time limit for a job on the disk's thread.
-    private static let diskTimeout = Duration.seconds(5)
 }
+
+/// How many of a path's latest responses the variances are read from.
+private let learntFromMax = 1024
+private let checkedAtOnce = 8 << 20
 
 extension DiskTier {
     /// Runs a job on the disk's thread; closes the question when the thread's queue is full.

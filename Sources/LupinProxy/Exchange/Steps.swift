@@ -112,14 +112,19 @@ extension Exchange {
         caching = use
         // A task looks everywhere, and gives credentials to a request that has none yet.
         let isAsked =
-            isTaskless && authentication == nil && wishes.upgrade == nil && askOthers(use)
+            isTaskless && authentication == nil && wishes.upgrade == nil
+            && CacheHandler(client: self, use: use).askOthers()
         return course.missed(areOthersAsked: isAsked)
     }
 
     /// Serves a stored response that is fresh and in memory.
     /// - Returns: Whether there is one.
     func serveFromMemory(_ use: CacheUse) throws(LupinError) -> Bool {
-        guard let (source, sink) = try openFromMemory(use) else { return false }
+        let handler = CacheHandler(client: self, use: use)
+        guard let hit = handler.hit else { return false }
+        course.presented()
+        caching = use
+        let (source, sink) = try handler.open(hit)
         _ = try begin(from: source, to: sink)
         return true
     }

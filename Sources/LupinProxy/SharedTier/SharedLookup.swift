@@ -1,4 +1,4 @@
-// How an exchange looks into the store that machines share, and agrees with them on one fetch.
+// How the cache looks into the store that machines share, and agrees with them on one fetch.
 import LupinCaching
 import LupinCore
 import LupinIO
@@ -20,30 +20,38 @@ struct SharedUse {
     var isFound: Bool?
 }
 
-extension Exchange {
+/// Responses whose times differ by less than this are the same response.
+private let sameTimeUs: Int64 = 100_000
+/// The value of a lease: a machine fetches, or there is no need to wait since the response can't be
+/// shared.
+private let claimed = Array("f".utf8)
+private let unshared: RedisArgument = "n"
+private let firstPause = Duration.milliseconds(5)
+private let pauseMax = Duration.milliseconds(50)
+/// How long others are told that a URL's responses are not shared, in ms.
+private let unsharedTime: RedisArgument = "120000"
+
+extension CacheHandler {
     /// The shared store, if the response may lie there: it belongs to no user, and its key has no
     /// secret.
-    func sharedTier(for use: CacheUse) -> RedisClient? {
-        guard let client = resources.redis, use.asked.bypass == nil, use.variance == nil,
+    var sharedTier: RedisClient? {
+        guard let redis = client.resources.redis, use.asked.bypass == nil, use.variance == nil,
             use.planned.mayBeShared, use.key.isForAll
         else { return nil }
-        if use.shared == nil { use.shared = SharedUse(keys: client.tier.keys(of: use.key)) }
-        return client
+        if use.shared == nil { use.shared = SharedUse(keys: redis.tier.keys(of: use.key)) }
+        return redis
     }
 
     /// Copies the response from the shared store into memory, and looks again.
     /// - Returns: Whether there was one.
-    func loadFromShared(
-        _ use: CacheUse,
-        _ client: RedisClient
-    ) async throws(LupinError) -> Bool {
+    func loadFromShared(_ redis: RedisClient) async throws(LupinError) -> Bool {
         if let key = use.shared?.keys.entry, use.shared?.query == nil {
-            use.shared?.query = look(for: key, client)
+            use.shared?.query = client.look(for: key, redis)
         }
         while true {
-            if let isFound = hear(use, client) { return isFound }
+            if let isFound = hear(redis) { return isFound }
             guard let query = use.shared?.query else { return false }
-            _ = try await replies(to: query, client)
+            _ = try await replies(to: query, redis)
             // There will be no answer in time.
             if query.isOpen { use.shared?.query = nil }
         }
@@ -60,15 +68,14 @@ extension Exchange {
 
     private func follow(
         _ found: SharedFinding,
-        _ use: CacheUse,
-        _ client: RedisClient
+        _ redis: RedisClient
     ) async throws(LupinError) -> Bool {
         switch found {
         case .nothing: return false
         case .taken: return true
         case .variant(let key):
-            guard let replies = try await ask(client.tier.look(key), about: key, client),
-                case .taken = take(replies, under: key, use, client.tier)
+            guard let replies = try await ask(redis.tier.look(key), about: key, redis),
+                case .taken = take(replies, under: key, redis.tier)
             else { return false }
             return true
         }
@@ -78,7 +85,6 @@ extension Exchange {
     func take(
         _ replies: [RedisReply]?,
         under key: [UInt8],
-        _ use: CacheUse,
         _ tier: SharedTier
     ) -> SharedFinding {
         guard let replies, replies.count >= 2, let bytes = replies[0].bytes, !bytes.isEmpty,
@@ -89,12 +95,12 @@ extension Exchange {
             return .nothing
         }
         let remaining = replies[1].number ?? 0
-        guard let elapsed = entry.elapsedMs(remainingMs: remaining, nowUs: resources.wallNow)
+        guard let elapsed = entry.elapsedMs(remainingMs: remaining, nowUs: nowUs)
         else { return .nothing }
         switch entry.content {
         case .response(let facts, let body):
             let writtenAt = entry.writtenAtUs
-            let isTaken = take(facts.span, body, writtenAt, elapsed, use, tier)
+            let isTaken = take(facts.span, body, writtenAt, elapsed, tier)
             return isTaken ? .taken : .nothing
         case .variants(let names, let series):
             guard key == keys.entry else { return .nothing }
@@ -110,7 +116,6 @@ extension Exchange {
         _ body: [UInt8],
         _ writtenAtUs: Int64,
         _ elapsedMs: Int64,
-        _ use: CacheUse,
         _ tier: SharedTier
     ) -> Bool {
         let policy = use.planned.policy
@@ -126,22 +131,20 @@ extension Exchange {
         let receivedUs = told.freshness.responseTimeUs
         let heldMs = max(0, writtenAtUs.subtractingSaturated(receivedUs)) / 1000
         let ageMs = elapsedMs.addingSaturated(heldMs)
-        let response = told.received(ageMs, before: resources.wallNow)
+        let response = told.received(ageMs, before: nowUs)
         let time = response.freshness.responseTimeUs
         guard !tier.dropping.isDropped(use.key, since: time) else { return false }
-        if let selected = use.selected {
-            let known = use.candidates[selected].responseTimeUs
+        if let known = use.found?.responseTimeUs {
             // Our own response comes back with a time that is a little off.
-            if known.addingSaturated(Self.sameTimeUs) >= time { return false }
+            if known.addingSaturated(sameTimeUs) >= time { return false }
         }
-        let store = resources.shared.responses
         let cached = store.insert(
             use.key,
             nil,
             response,
             StoredContent(whole: body),
             by: use.planned,
-            mayLieOnDisk: store.disk != nil && mayLieOnDisk(response, use),
+            mayLieOnDisk: store.disk != nil && mayLieOnDisk(response),
             requestTimeUs: nil
         )
         use.shared?.isSource = true
@@ -149,25 +152,22 @@ extension Exchange {
         return use.selected != nil
     }
 
-    /// Responses whose times differ by less than this are the same response.
-    private static let sameTimeUs: Int64 = 100_000
-
     /// The replies; nil when the store can't answer in time, or is left alone.
     private func ask(
         _ commands: RedisCommands,
         about key: [UInt8],
-        _ client: RedisClient
+        _ redis: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
-        guard let query = client.ask(commands, about: key, slot: slot) else { return nil }
-        return try await replies(to: query, client)
+        guard let query = redis.ask(commands, about: key, slot: client.slot) else { return nil }
+        return try await replies(to: query, redis)
     }
 
     private func replies(
         to query: RedisQuery,
-        _ client: RedisClient
+        _ redis: RedisClient
     ) async throws(LupinError) -> [RedisReply]? {
-        try await client.replies(to: query) { until throws(LupinError) in
-            try await park(.sharedStore, for: .answered, until: until)
+        try await redis.replies(to: query) { until throws(LupinError) in
+            try await client.park(.sharedStore, for: .answered, until: until)
         }
     }
 
@@ -176,71 +176,62 @@ extension Exchange {
     /// Announces this fetch to the other machines; if one of them already fetches, waits for its
     /// response.
     /// - Returns: Whether the response has come.
-    func awaitOthers(_ use: CacheUse, _ client: RedisClient) async throws(LupinError) -> Bool {
+    func awaitOthers(_ redis: RedisClient) async throws(LupinError) -> Bool {
         guard let keys = use.shared?.keys else { return false }
-        let settings = client.tier.settings
-        let deadline = min(slot.loop.deadline(in: settings.collapseWait), totalDeadline)
+        let settings = redis.tier.settings
+        let deadline = min(loop.deadline(in: settings.collapseWait), client.totalDeadline)
         var commands = RedisCommands(
             "SET",
             [
-                .bytes(keys.lease), .bytes(Self.claimed), "NX", "PX",
+                .bytes(keys.lease), .bytes(claimed), "NX", "PX",
                 .number(settings.lease.milliseconds),
             ]
         )
-        commands += client.tier.look(keys.entry)
+        commands += redis.tier.look(keys.entry)
         commands.add("GET", [.bytes(keys.lease)])
-        var pause = Self.firstPause
+        var pause = firstPause
         while true {
-            guard let replies = try await ask(commands, about: keys.lease, client),
+            guard let replies = try await ask(commands, about: keys.lease, redis),
                 replies.count == commands.count
             else { return false }
             // The store takes no values now, so no response will come.
             if case .failure = replies[0] { return false }
             if case .status = replies[0] { use.shared?.hasLease = true }
             // Look again even with the lease: another fetch may have ended since the last look.
-            let found = take(Array(replies[1...2]), under: keys.entry, use, client.tier)
-            if try await follow(found, use, client), isServable(use) {
-                client.tier.count { $0.collapsed += 1 }
+            let found = take(Array(replies[1...2]), under: keys.entry, redis.tier)
+            if try await follow(found, redis), isServable {
+                redis.tier.count { $0.collapsed += 1 }
                 return true
             }
             if use.shared?.hasLease == true { return false }
             // Its response can't be shared, or the server refuses claims.
-            if replies[3].bytes != Self.claimed, replies[3] != .nothing { return false }
-            if slot.loop.now >= deadline { return false }
-            let until = min(slot.loop.deadline(in: pause), deadline)
-            while slot.loop.now < until {
-                try await park(.otherMachine, for: .answered, until: until)
+            if replies[3].bytes != claimed, replies[3] != .nothing { return false }
+            if loop.now >= deadline { return false }
+            let until = min(loop.deadline(in: pause), deadline)
+            while loop.now < until {
+                try await client.park(.otherMachine, for: .answered, until: until)
             }
-            pause = min(pause * 2, Self.pauseMax)
+            pause = min(pause * 2, pauseMax)
         }
     }
 
     /// Whether the selected response answers the request without the origin.
-    func isServable(_ use: CacheUse) -> Bool {
-        guard let selected = use.selected else { return false }
-        let cached = use.candidates[selected]
-        return cached.reuse(for: use.asked, by: use.planned, nowUs: resources.wallNow).isServed
+    var isServable: Bool {
+        guard let cached = use.found else { return false }
+        return cached.reuse(for: use.asked, by: use.planned, nowUs: nowUs).isServed
     }
 
-    /// The value of a lease: a machine fetches, or there is no need to wait since the response
-    /// can't be shared.
-    private static let claimed = Array("f".utf8)
-    private static let unshared: RedisArgument = "n"
-    private static let firstPause = Duration.milliseconds(5)
-    private static let pauseMax = Duration.milliseconds(50)
-    /// How long others are told that a URL's responses are not shared, in ms.
-    private static let unsharedTime: RedisArgument = "120000"
-
     /// Gives the lease back, if there is one; `isAlone` means that no response can be shared.
-    func endLease(_ use: CacheUse, isAlone: Bool) {
-        guard let shared = use.shared, shared.hasLease, let client = resources.redis else { return }
+    func endLease(isAlone: Bool) {
+        guard let shared = use.shared, shared.hasLease, let redis = client.resources.redis
+        else { return }
         use.shared?.hasLease = false
         let lease = shared.keys.lease
         let command =
             isAlone
-            ? RedisCommands("SET", [.bytes(lease), Self.unshared, "PX", Self.unsharedTime])
+            ? RedisCommands("SET", [.bytes(lease), unshared, "PX", unsharedTime])
             : RedisCommands("DEL", [.bytes(lease)])
-        client.ask(command, about: lease)
+        redis.ask(command, about: lease)
     }
 
     // MARK: Storing
@@ -248,42 +239,38 @@ extension Exchange {
     /// Gives a response to the other machines, if it may be shared and is not too long.
     ///
     /// Otherwise drops what they have, since this one is newer.
-    func share(_ facts: StoredResponse, _ content: StoredContent?, _ use: CacheUse) {
-        guard sharedTier(for: use) != nil else { return }
-        if let content, isShared(facts, content, use) { return }
-        endLease(use, isAlone: true)
-        unshare(use)
+    func share(_ facts: StoredResponse, _ content: StoredContent?) {
+        guard sharedTier != nil else { return }
+        if let content, isShared(facts, content) { return }
+        endLease(isAlone: true)
+        unshare()
     }
 
     /// Drops the response of the other machines: the origin has sent a newer one.
-    func unshare(_ use: CacheUse) {
-        guard let client = sharedTier(for: use), let entry = use.shared?.keys.entry else { return }
-        client.ask(RedisCommands("DEL", [.bytes(entry)]), about: entry)
+    func unshare() {
+        guard let redis = sharedTier, let entry = use.shared?.keys.entry else { return }
+        redis.ask(RedisCommands("DEL", [.bytes(entry)]), about: entry)
     }
 
     /// How long other machines may keep a response, in milliseconds; 0 for not at all.
-    func sharingLifetimeMs(_ facts: StoredResponse, length: UInt64, _ use: CacheUse) -> Int64 {
-        guard let settings = sharedTier(for: use)?.tier.settings,
-            facts.sharingRefusal == nil, mayLieOnDisk(facts, use),
+    func sharingLifetimeMs(_ facts: StoredResponse, length: UInt64) -> Int64 {
+        guard let settings = sharedTier?.tier.settings,
+            facts.sharingRefusal == nil, mayLieOnDisk(facts),
             length <= UInt64(settings.objectBytesMax)
         else { return 0 }
         return facts.sharingLifetimeMs(
-            nowUs: resources.wallNow,
+            nowUs: nowUs,
             policy: use.policy,
             max: settings.lifetimeMax
         )
     }
 
-    private func isShared(
-        _ facts: StoredResponse,
-        _ content: StoredContent,
-        _ use: CacheUse
-    ) -> Bool {
-        guard let client = sharedTier(for: use), let keys = use.shared?.keys,
-            !client.tier.dropping.isDropped(use.key, since: use.requestTimeUs)
+    private func isShared(_ facts: StoredResponse, _ content: StoredContent) -> Bool {
+        guard let redis = sharedTier, let keys = use.shared?.keys,
+            !redis.tier.dropping.isDropped(use.key, since: use.requestTimeUs)
         else { return false }
-        let (tier, now) = (client.tier, resources.wallNow)
-        let lifetime = sharingLifetimeMs(facts, length: content.count, use)
+        let (tier, now) = (redis.tier, nowUs)
+        let lifetime = sharingLifetimeMs(facts, length: content.count)
         guard lifetime > 0 else { return false }
         let response = SharedEntry(
             .response(facts: facts.encoded[...], body: content.joined),
@@ -295,7 +282,9 @@ extension Exchange {
         if !facts.vary.names.isEmpty {
             var variants = use.shared?.variants ?? ([], [])
             let isKnown = variants.names == facts.vary.names
-            if !isKnown { variants = (facts.vary.names, Array(resources.nextID().text.utf8)) }
+            if !isKnown {
+                variants = (facts.vary.names, Array(client.resources.nextID().text.utf8))
+            }
             use.shared?.variants = variants
             var entry = response
             entry.content = .variants(names: variants.names, series: variants.series)
@@ -304,7 +293,7 @@ extension Exchange {
             key = tier.key(of: facts.vary, variants.series, keys)
         }
         commands.add("SET", setting(key, response, tier))
-        guard client.ask(commands, about: keys.entry) != nil else { return false }
+        guard redis.ask(commands, about: keys.entry) != nil else { return false }
         tier.count { $0.stored += 1 }
         return true
     }
