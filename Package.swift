@@ -298,8 +298,8 @@ let package = Package(
         .testTarget(
             name: "LupinProxyTests",
             dependencies: [
-                "LupinProxy", "LupinUpstream", "LupinIO", "LupinTLS", "LupinRecords",
-                "LupinCaching", "LupinPolicy", "LupinCore", logging,
+                "LupinProxy", "LupinUpstream", "LupinIO", "LupinTLS", "LupinWire", "LupinRecords",
+                "LupinCaching", "LupinPolicy", "LupinCore", "LupinTestKit", logging,
             ],
             swiftSettings: strict
         ),

@@ -26,7 +26,7 @@ final class LiveExchanges {
 }
 
 /// The description of an exchange under way, with secrets as placeholders.
-struct LiveExchange: Sendable {
+package struct LiveExchange: Sendable {
     let id: ExchangeID
     let startMicroseconds: Int64
     let elapsedMicroseconds: Int64
@@ -43,7 +43,7 @@ struct LiveExchange: Sendable {
 
 extension LiveExchange {
     /// What an exchange waits for, as `waits_for` tells it; it reads well behind "for the".
-    enum Wait: String, Sendable, CaseIterable {
+    package enum Wait: String, Sendable, CaseIterable {
         case request
         /// The check of the client's password.
         case passwordCheck = "password_check"

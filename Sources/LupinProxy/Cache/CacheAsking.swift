@@ -20,7 +20,7 @@ extension Exchange {
     func answerThroughCache() async throws(LupinError) {
         guard let planned = plan?.caching else { throw .stopping }
         if let caching {
-            let handler = CacheHandler(client: self, use: caching)
+            let handler = CacheHandler(for: self, caching)
             return course.phase == .asking
                 ? try await handler.goOn() : try await handler.answer()
         }
@@ -30,7 +30,7 @@ extension Exchange {
         if !planned.policy.isShared { cacheOwner = await clientUser() }
         let use = cacheUse(planned, base)
         caching = use
-        try await CacheHandler(client: self, use: use).answer()
+        try await CacheHandler(for: self, use).answer()
     }
 
     /// The use of the cache, looked up in memory; nil when the client's user must be asked for.
@@ -47,7 +47,7 @@ extension Exchange {
     /// Serves what the shared store has answered.
     func hearOthers() throws(LupinError) -> Need? {
         guard isTaskless, let use = caching, let redis = resources.redis else { return .store }
-        guard let isFound = CacheHandler(client: self, use: use).hear(redis) else {
+        guard let isFound = CacheHandler(for: self, use).hear(redis) else {
             return hasClientLeft ? .clientLeft : .bytes
         }
         guard isFound, try serveFromMemory(use) else { return .store }
@@ -230,10 +230,7 @@ extension Exchange {
             let base = try await adapt(for: target, signs: false)
             let use = cacheUse(planned, base)
             caching = use
-            use.look(in: resources.shared.responses)
-            use.status = .forward(.stale)
-            use.prepareValidation()
-            try await CacheHandler(client: self, use: use).forward()
+            try await CacheHandler(for: self, use).validate()
         } catch {
             record.error = error.naming(parentRule: plan?.proxyRule)
             record.outcome = .error

@@ -1,14 +1,14 @@
 // What the cache asks of the exchange that it works for.
-import LupinCaching
-import LupinCore
-import LupinIO
-import LupinPolicy
+package import LupinCaching
+package import LupinCore
+package import LupinIO
+package import LupinPolicy
 import LupinStore
-import LupinUpstream
-import LupinWire
+package import LupinUpstream
+package import LupinWire
 
 /// What the cache needs of the worker.
-protocol CacheResources {
+package protocol CacheResources {
     var responses: ResponseStore { get }
     /// The way to the store that several machines share; nil when there is none.
     var redis: RedisClient? { get }
@@ -20,7 +20,7 @@ protocol CacheResources {
 }
 
 /// For whom the cache works: who asks, waits, fetches, and gets the response.
-protocol CacheClient: AnyObject, SendableMetatype {
+package protocol CacheClient: AnyObject, SendableMetatype {
     associatedtype Resources: CacheResources
     var resources: Resources { get }
     var cacheStore: CacheStoreSettings { get }

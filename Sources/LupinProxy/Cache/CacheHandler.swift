@@ -1,6 +1,6 @@
 // Decides whether a request is answered from the cache, waits for another fetch, or is forwarded.
 import LupinCaching
-import LupinCore
+package import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinUpstream
@@ -10,16 +10,21 @@ import LupinUpstream
 ///
 /// It knows nothing of the exchange but what `CacheClient` says; what it has found so far stands in
 /// `use`.
-struct CacheHandler<Client: CacheClient> {
+package struct CacheHandler<Client: CacheClient> {
     let client: Client
     let use: CacheUse
+
+    package init(for client: Client, _ use: CacheUse) {
+        self.client = client
+        self.use = use
+    }
 
     var store: ResponseStore { client.resources.responses }
     var nowUs: Int64 { client.resources.wallNow }
     var loop: EventLoop { client.slot.loop }
 
     /// Answers a request for which memory has nothing that is certain, with every wait.
-    func answer() async throws(LupinError) {
+    package func answer() async throws(LupinError) {
         if let reason = use.asked.bypass {
             guard use.asked.mayForward else { return try await answerNothingStored() }
             use.status = .forward(reason == .method ? .method : .bypass)
@@ -52,6 +57,14 @@ struct CacheHandler<Client: CacheClient> {
             mayWait = false
         }
         if use.shared == nil, try await answerFromOthers() { return }
+        try await forward()
+    }
+
+    /// Asks the origin about what is stored, behind the back of the client that had it.
+    package func validate() async throws(LupinError) {
+        use.look(in: store)
+        use.status = .forward(.stale)
+        use.prepareValidation()
         try await forward()
     }
 

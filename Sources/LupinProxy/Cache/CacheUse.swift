@@ -1,14 +1,14 @@
 // What one exchange knows of the cache: its key, the responses found, and its Cache-Status.
-import LupinCaching
+package import LupinCaching
 import LupinCore
 import LupinIO
-import LupinPolicy
+package import LupinPolicy
 import LupinTLS
 import LupinUpstream
 import LupinWire
 
 /// One exchange's use of the cache.
-final class CacheUse {
+package final class CacheUse {
     let planned: PlannedCache
     let key: CacheKey
     /// What lupin attaches to the request, including credentials that are still to come.
@@ -21,7 +21,7 @@ final class CacheUse {
     private(set) var keys: [CacheKey]
     private(set) var candidates: [CachedResponse] = []
     var selected: Int?
-    var conditions: ValidationConditions?
+    package internal(set) var conditions: ValidationConditions?
     /// The request to the origin for bytes that complete the held parts.
     var completion: PartCompletion?
     /// The stored response that a newer one outdates.
@@ -42,7 +42,7 @@ final class CacheUse {
     /// What it has to do with the shared store; nil where it has nothing.
     var shared: SharedUse?
 
-    init(
+    package init(
         _ planned: PlannedCache,
         _ key: CacheKey,
         _ asked: CacheRequest,

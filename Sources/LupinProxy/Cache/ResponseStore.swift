@@ -8,22 +8,22 @@ import LupinTLS
 import Synchronization
 
 /// The counters of the store.
-struct StoreCounts: Sendable {
-    var entries = 0
-    var bytes = 0
-    var hits: UInt64 = 0
-    var misses: UInt64 = 0
-    var validated: UInt64 = 0
-    var stored: UInt64 = 0
-    var evicted: UInt64 = 0
-    var collapsed: UInt64 = 0
+package struct StoreCounts: Sendable {
+    package internal(set) var entries = 0
+    package internal(set) var bytes = 0
+    package internal(set) var hits: UInt64 = 0
+    package internal(set) var misses: UInt64 = 0
+    package internal(set) var validated: UInt64 = 0
+    package internal(set) var stored: UInt64 = 0
+    package internal(set) var evicted: UInt64 = 0
+    package internal(set) var collapsed: UInt64 = 0
 }
 
 /// The stored responses, and the fetches under way.
 ///
 /// Entries on disk are brought into memory when they are looked up, and are removed from memory
 /// first: an entry without content is on disk.
-final class ResponseStore: Sendable {
+package final class ResponseStore: Sendable {
     private struct State {
         var shelves: Shelves
         /// The general keys that a request is looked up under.
@@ -50,12 +50,12 @@ final class ResponseStore: Sendable {
     private static let aloneTime: UInt64 = 120_000_000
     private static let aloneMax = 4096
 
-    init(bytesMax: Int) { state = Mutex(State(shelves: Shelves(bytesMax: bytesMax))) }
+    package init(bytesMax: Int) { state = Mutex(State(shelves: Shelves(bytesMax: bytesMax))) }
 
     /// Changes the room; evicts what no longer fits.
     private func limit(_ bytesMax: Int) { state.withLock { $0.shelves.limit(bytesMax) } }
 
-    var counts: StoreCounts {
+    package var counts: StoreCounts {
         state.withLock { state in
             var counts = state.counts
             counts.entries = state.shelves.count

@@ -1,21 +1,21 @@
 // The request as it goes upstream, and the way that it takes.
 import LupinCaching
-import LupinCore
+package import LupinCore
 import LupinIO
 import LupinPolicy
-import LupinUpstream
+package import LupinUpstream
 import LupinWire
 
 /// A request as it goes upstream: the client's, changed by the adapters.
 ///
 /// A class, because several functions pass it on, and copying its parts costs 200 instructions.
-final class AdaptedRequest {
+package final class AdaptedRequest {
     let request: UpstreamRequest
     let hop: NextHop
     /// The client's own target, unless the request was directed elsewhere.
     let known: KnownTarget?
 
-    init(_ request: UpstreamRequest, hop: NextHop, known: KnownTarget? = nil) {
+    package init(_ request: UpstreamRequest, hop: NextHop, known: KnownTarget? = nil) {
         self.request = request
         self.hop = hop
         self.known = known

@@ -2,19 +2,24 @@
 import LupinCore
 import LupinIO
 import LupinPolicy
-import LupinUpstream
-import LupinWire
+package import LupinUpstream
+package import LupinWire
 
 /// The final response of the exchange, and the source of its body.
-struct ObtainedResponse {
-    let response: ParsedResponse
+package struct ObtainedResponse {
+    package let response: ParsedResponse
     /// A body that was held back is in memory; any other comes from upstream.
-    let body: any BodySource
+    package let body: any BodySource
     /// How to resume a body that breaks off; nil when it can't be resumed.
     var resumable: Resumable?
     /// The way of a login by which it came, where it is whole in memory: another connection may not
     /// have the login, and then this is the response after all.
     var loggedInWay: NextHop?
+
+    package init(response: ParsedResponse, body: any BodySource) {
+        self.response = response
+        self.body = body
+    }
 }
 
 extension ObtainedResponse {

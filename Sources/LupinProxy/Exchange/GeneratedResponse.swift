@@ -1,5 +1,5 @@
 // Responses that lupin generates: errors, rules' responses, and its own pages.
-import LupinCore
+package import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinRecords
@@ -7,8 +7,8 @@ import LupinUpstream
 import LupinWire
 
 /// A response with its whole body in memory.
-struct GeneratedResponse {
-    var head: ResponseHead
+package struct GeneratedResponse {
+    package var head: ResponseHead
     var body: [UInt8]
     var closes = false
 

@@ -5,7 +5,7 @@ import LupinRecords
 import LupinUpstream
 
 /// A requested target in canonical form, with cached facts about the way to it.
-final class KnownTarget {
+package final class KnownTarget {
     let origin: Origin
     /// The way to it in clear text, without a parent proxy.
     let directHop: NextHop

@@ -8,7 +8,7 @@ import LupinWire
 /// The facts needed to resume a response.
 ///
 /// A class, because most responses have none and it passes through many functions.
-final class Resumable {
+package final class Resumable {
     let rule: Resumption
     let target: KnownTarget
 

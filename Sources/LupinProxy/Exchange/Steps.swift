@@ -113,14 +113,14 @@ extension Exchange {
         // A task looks everywhere, and gives credentials to a request that has none yet.
         let isAsked =
             isTaskless && authentication == nil && wishes.upgrade == nil
-            && CacheHandler(client: self, use: use).askOthers()
+            && CacheHandler(for: self, use).askOthers()
         return course.missed(areOthersAsked: isAsked)
     }
 
     /// Serves a stored response that is fresh and in memory.
     /// - Returns: Whether there is one.
     func serveFromMemory(_ use: CacheUse) throws(LupinError) -> Bool {
-        let handler = CacheHandler(client: self, use: use)
+        let handler = CacheHandler(for: self, use)
         guard let hit = handler.hit else { return false }
         course.presented()
         caching = use

@@ -6,7 +6,7 @@ import LupinPolicy
 import LupinRedis
 
 /// A worker's connections to a server or cluster; confined to the worker's loop.
-final class RedisClient {
+package final class RedisClient {
     let tier: SharedTier
     private let resources: WorkerResources
     private var connections: [RedisTarget: RedisConnection] = [:]

@@ -13,7 +13,7 @@ protocol RedisAsker: AnyObject {
 }
 
 /// Some commands that belong together, and their replies; confined to its worker's loop.
-final class RedisQuery {
+package final class RedisQuery {
     let commands: RedisCommands
     /// The key that says which node of a cluster is asked; nil for a command about the server.
     let key: [UInt8]?
