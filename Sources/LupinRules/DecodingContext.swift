@@ -37,6 +37,8 @@ final class DecodingContext {
     private var comparisonsLeft = 20_000
     /// The keys `share` of tokens that machines share.
     var sharedTokens: [YAMLNode.Entry] = []
+    /// What is checked once `upstream` is known, wherever it stands in the file.
+    var checksOfWays: [(UpstreamSettings) -> Void] = []
 
     init(source: SourceFile, surroundings: Surroundings) {
         self.source = source

@@ -157,12 +157,18 @@ extension DecodingContext {
                 hint: hasUser ? "write client: {id, secret}" : "write \(example)"
             )
         }
-        guard url.origin.scheme == .https || url.origin.host.isLoopback else {
-            let message = "the token server would be asked in clear, with all secrets"
-            let hint = "write https://\(url.origin.host.uriText)…"
-            return refuse(.oauth, message, at: node, hint: hint)
-        }
+        checksOfWays.append { [unowned self] in checkWay(to: url.origin, $0, at: node) }
         return url
+    }
+
+    private func checkWay(to server: Origin, _ upstream: UpstreamSettings, at node: YAMLNode) {
+        if upstream.protects(server) { return }
+        let isByParent = server.host.isLoopback
+        let way = isByParent ? ", by a parent proxy on another machine" : ""
+        let message = "the token server would be asked in clear, with all secrets\(way)"
+        let host = server.host.uriText
+        let hint = isByParent ? "list \(host) in upstream.no_proxy" : "write https://\(host)…"
+        error(.oauth, message, at: node, hint: hint)
     }
 
     // MARK: Client

@@ -35,7 +35,7 @@ struct RuleDecoder {
             intercept: settings.intercept,
             upstream: settings.upstream
         ).check(rules)
-        TokenConsistency(context: context, settings: settings).check(rules)
+        TokenConsistency(context: context, settings: settings, rules: rules).check()
         RetryConsistency(context: context, settings: settings).check(rules)
         CacheConsistency(context: context).check(rules)
         return rules.map(\.rule)

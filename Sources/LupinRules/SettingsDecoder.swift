@@ -29,6 +29,7 @@ struct SettingsDecoder {
             settings.upstream.proxy =
                 context.withoutLoop(settings.upstream.proxy, settings.listeners, at: proxyNode)
         }
+        for check in context.checksOfWays { check(settings.upstream) }
         if let variables {
             settings.exec.variables = context.execVariables(variables, settings.tokens)
         }

@@ -95,10 +95,12 @@ extension DecodingContext {
     /// Warns of secrets that would go to the collector in clear.
     func checkClearText(_ settings: TelemetrySettings, _ entries: [YAMLNode.Entry]) {
         guard case .url(let url) = settings.collector, !settings.headers.isEmpty,
-            url.origin.scheme == .http, !url.origin.host.isLoopback,
             let headers = entries.first(where: { $0.key == "headers" })
         else { return }
-        let message = "these fields go to \(url.origin.hostAndPort) in clear"
-        warning(.auth, message, at: headers, hint: "write https://\(url.origin.authority)")
+        checksOfWays.append { [unowned self] upstream in
+            if upstream.protects(url.origin) { return }
+            let message = "these fields go to \(url.origin.hostAndPort) in clear"
+            warning(.auth, message, at: headers, hint: "write https://\(url.origin.authority)")
+        }
     }
 }

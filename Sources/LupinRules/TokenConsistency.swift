@@ -1,15 +1,33 @@
 // Checks that rules don't send tokens to wrong places, and warns about tokens that no rule names.
 
+import LupinCore
 import LupinPolicy
 
 struct TokenConsistency {
     let context: DecodingContext
     let settings: Settings
 
+    private let rules: [(rule: Rule, entries: [YAMLNode.Entry])]
+    /// Whether a request in clear to a host may stay on this machine.
+    private let mayProtect: (Host) -> Bool
+
     private var tokens: [TokenDefinition] { settings.tokens }
 
-    /// Reports problems; `rules` come with their entries in the file.
-    func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+    /// `rules` come with their entries in the file.
+    init(
+        context: DecodingContext,
+        settings: Settings,
+        rules: [(rule: Rule, entries: [YAMLNode.Entry])]
+    ) {
+        self.context = context
+        self.settings = settings
+        self.rules = rules
+        let overrides = rules.compactMap(\.rule.proxy)
+        mayProtect = { settings.upstream.mayProtect($0, overrides: overrides) }
+    }
+
+    /// Reports problems.
+    func check() {
         let known = Dictionary(tokens.map { ($0.name, $0) }) { first, _ in first }
         for (rule, entries) in rules {
             let named = rule.tokenNames.compactMap { known[$0] }
@@ -29,8 +47,8 @@ struct TokenConsistency {
                 context.error(.key, message, at: entry, hint: "write tokens: [github] beside in")
             }
         }
-        checkMoves(rules)
-        checkScrub(rules)
+        checkMoves()
+        checkScrub()
         warnOfUnused(rules.map(\.rule))
     }
 
@@ -54,18 +72,21 @@ struct TokenConsistency {
     ///
     /// A rule without a scheme mostly means https; its http requests are refused one by one.
     private func checkPlainText(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
-        guard !token.plainHTTP, rule.isPlain, !rule.staysOnThisMachine else { return }
-        let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear"
-        let hint = "write scheme: https in its match, or plain_http: true under the token"
+        guard !token.plainHTTP, rule.isPlain, !rule.goes(where: mayProtect) else { return }
+        let isByParent = rule.goes(where: \.isLoopback)
+        let way = isByParent ? ", by a parent proxy on another machine" : ""
+        let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear\(way)"
+        let remedy = isByParent ? "its hosts into upstream.no_proxy" : "scheme: https in its match"
+        let hint = "write \(remedy), or plain_http: true under the token"
         context.error(.auth, message, at: entry, hint: hint)
     }
 
     /// E-AUTH: steps that send requests where their token does not go: each would be 502.
-    private func checkMoves(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
-        for move in rules.map(\.rule).explainTokenMoves(of: tokens) {
+    private func checkMoves() {
+        for move in rules.map(\.rule).explainTokenMoves(of: tokens, mayProtect) {
             let (rule, mover) = (rules[move.rule].rule, rules[move.mover])
             // An error says so already.
-            if move.reason == .clearText, rule.isPlain, !rule.staysOnThisMachine { continue }
+            if move.reason == .clearText, rule.isPlain, !rule.goes(where: mayProtect) { continue }
             guard let entry = mover.entries.first(where: { $0.key == RuleKey.request.rawValue })
             else { continue }
             let what = move.isAll ? "requests" : "some requests"
@@ -93,7 +114,7 @@ struct TokenConsistency {
     }
 
     /// E-AUTH: responses that show the command what its stand-in became.
-    private func checkScrub(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+    private func checkScrub() {
         let unscrubbed = rules.filter { $0.rule.flags[.scrub] == false }
         if unscrubbed.isEmpty { return }
         let given = Set(settings.exec.variables.map(\.token))

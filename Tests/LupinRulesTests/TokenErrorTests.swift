@@ -225,6 +225,47 @@ struct TokenErrorTests {
         #expect(tokenSection(text).errors.map(\.code) == [.oauth])
         let near = oauth2("url: \"http://127.0.0.1/\", \(Self.grant), \(Self.client)")
         #expect(tokenSection(near).errors.isEmpty)
+        for list in ["[]", "[\"*.corp.test\"]", "[127.0.0.1]"] {
+            let upstream = "upstream: {proxy: \"http://10.9.9.9:81\", no_proxy: \(list)}"
+            let told = decode("tokens: {\(near)}\n\(upstream)").errors.map(\.message)
+            let message =
+                "the token server would be asked in clear, with all secrets, by a parent proxy on "
+                + "another machine"
+            #expect(told == (list == "[127.0.0.1]" ? [] : [message]))
+        }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "http://10.9.9.9:81", "[]", "", true),
+        ("[\"[::1]\", 127.0.0.5]", "http://10.9.9.9:81", "[\"*.corp.test\"]", "", true),
+        ("127.0.0.1", "http://127.0.0.1:81", "[]", "", false),
+        ("localhost", "http://10.9.9.9:81", "[]", "", false),
+        ("127.0.0.1", "http://10.9.9.9:81", "[127.0.0.1]", "", false),
+        // Some requests are not refused.
+        ("127.0.0.1", "http://10.9.9.9:81", "[\"127.0.0.1:3000\"]", "", false),
+        ("127.0.0.1", "http://10.9.9.9:81", "[]", "{match: {path: /a}, proxy: direct}", false),
+        ("127.0.0.1", "direct", "[]", "{match: {path: /a}, proxy: \"http://10.9.9.9\"}", false),
+    ])
+    func `a token for this machine goes by no parent elsewhere`(
+        host: String,
+        proxy: String,
+        list: String,
+        other: String,
+        isTold: Bool
+    ) {
+        let errors = decode(
+            """
+            upstream: {proxy: "\(proxy)", no_proxy: \(list)}
+            tokens: {t: {bearer: literal-token}}
+            rules:
+              - {name: a, match: {scheme: http, host: \(host)}, request: [{auth: t}]}
+              \(other.isEmpty ? "" : "- \(other)")
+            """
+        ).errors.map(\.text)
+        let told =
+            "the rule \"a\" sends the token \"t\" in clear, by a parent proxy on another machine"
+        #expect(errors.contains { $0.contains(told) } == isTold, "\(errors)")
+        #expect(errors.count == (isTold ? 1 : 0))
     }
 
     @Test(

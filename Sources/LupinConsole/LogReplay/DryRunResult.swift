@@ -151,7 +151,7 @@ package struct DryRunResult: Sendable {
             rules: dryRun.rules,
             tokens: settings.tokens,
             labels: dryRun.labels,
-            via: settings.upstream.via ? "1.1 lupin-<run>" : nil,
+            upstream: settings.upstream,
             redactor: dryRun.redactor,
             standIns: settings.exec.variables.map(\.token)
         )

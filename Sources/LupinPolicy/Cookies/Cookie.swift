@@ -83,11 +83,3 @@ package enum CookiePath {
         return request.dropFirst(cookie.count).first == 0x2F
     }
 }
-
-extension Origin {
-    /// Whether Secure cookies may be sent to and set by it: https, or a connection that never
-    /// leaves the machine.
-    var isSecureForCookies: Bool {
-        scheme == .https || host.isLoopback
-    }
-}

@@ -51,6 +51,8 @@ package struct CookieJar: Sendable {
     ///   - fields: The fields of the response.
     ///   - origin: The origin of the request, after the steps of the rules.
     ///   - path: The path of the request; a query is ignored.
+    ///   - isProtected: Whether no machine on a network reads them
+    ///     (``UpstreamSettings/protects(_:override:)``): else Secure cookies stay out.
     ///   - now: Seconds since 1970.
     /// - Returns: Why some were ignored.
     @discardableResult
@@ -58,6 +60,7 @@ package struct CookieJar: Sendable {
         from fields: FieldSection,
         origin: Origin,
         path: String,
+        isProtected: Bool,
         now: Int64
     ) -> [CookieProblem] {
         guard fields.names.contains(.setCookie) else { return [] }
@@ -66,7 +69,13 @@ package struct CookieJar: Sendable {
             do throws(CookieProblem) {
                 let value = fields.storage.span.extracting(line.value.range)
                 let setCookie = try SetCookie(parsing: value)
-                let outcome = store(setCookie, from: origin, path: path, now: now)
+                let outcome = store(
+                    setCookie,
+                    from: origin,
+                    path: path,
+                    isProtected: isProtected,
+                    now: now
+                )
                 if case .ignored(let problem) = outcome { problems.append(problem) }
             } catch {
                 problems.append(error)
@@ -91,6 +100,7 @@ package struct CookieJar: Sendable {
         _ setCookie: SetCookie,
         from origin: Origin,
         path: String,
+        isProtected: Bool,
         now: Int64
     ) -> Outcome {
         let host = origin.host
@@ -109,7 +119,7 @@ package struct CookieJar: Sendable {
         guard cookie.path.utf8.count <= SetCookie.attributeBytesMax else {
             return .ignored(.pathTooLong)
         }
-        if !origin.isSecureForCookies {
+        if !isProtected {
             if cookie.isSecure { return .ignored(.insecureConnection) }
             if overlaysSecure(cookie, of: host, now: now) { return .ignored(.overlaysSecure) }
         }
@@ -228,18 +238,24 @@ package struct CookieJar: Sendable {
     /// - Parameters:
     ///   - origin: The origin of the request, after the steps of the rules.
     ///   - path: The path of the request; a query is ignored.
+    ///   - isProtected: Whether no machine on a network reads them
+    ///     (``UpstreamSettings/protects(_:override:)``): else Secure cookies stay out.
     ///   - now: Seconds since 1970.
     /// - Returns: The cookies for the Cookie field.
-    package mutating func cookies(for origin: Origin, path: String, now: Int64) -> CookieList {
+    package mutating func cookies(
+        for origin: Origin,
+        path: String,
+        isProtected: Bool,
+        now: Int64
+    ) -> CookieList {
         guard var cookies = hosts[origin.host] else { return CookieList() }
         if cookies.contains(where: { $0.isExpired(at: now) }) {
             cookies.removeAll { $0.isExpired(at: now) }
             keep(cookies, at: origin.host)
         }
-        let isSecure = origin.isSecureForCookies
         clock &+= 1
         var chosen: [Cookie] = []
-        for i in cookies.indices where isSecure || !cookies[i].isSecure {
+        for i in cookies.indices where isProtected || !cookies[i].isSecure {
             guard CookiePath.matches(path, cookies[i].path) else { continue }
             cookies[i].used = clock
             chosen.append(cookies[i])

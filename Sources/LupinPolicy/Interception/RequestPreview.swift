@@ -34,8 +34,8 @@ package struct RequestPreview: Sendable {
     /// Applies the plan to `request`, which the client sent for `origin`.
     ///
     /// Lines of it that are not forwarded are marked hop-by-hop. `plan` is one of `rules`, which
-    /// have `labels` in place of secrets (see `Rule.labellingSecrets`). `via` is the value of `Via`
-    /// that lupin adds; nil for none. `standIns` are the tokens that `exec.env` names.
+    /// have `labels` in place of secrets (see `Rule.labellingSecrets`). `upstream` has the ways to
+    /// origins. `standIns` are the tokens that `exec.env` names.
     package init(
         of request: RequestHead,
         at origin: Origin,
@@ -43,7 +43,7 @@ package struct RequestPreview: Sendable {
         rules: RuleSet,
         tokens: [TokenDefinition],
         labels: [String],
-        via: String?,
+        upstream: UpstreamSettings,
         redactor: Redactor,
         standIns: [String] = []
     ) {
@@ -69,8 +69,9 @@ package struct RequestPreview: Sendable {
             problem = error.sentence
         }
         adapted = head
-        attach(plan, from: tokens, to: &head, rules)
+        attach(plan, from: tokens, to: &head, rules, upstream)
         note(plan, request)
+        let via = upstream.via ? "1.1 lupin-<run>" : nil
         lines = compared(
             texts(of: request, at: origin, isOriginal: true, via: nil),
             texts(of: head, at: self.origin, isOriginal: false, via: via)
@@ -90,7 +91,8 @@ package struct RequestPreview: Sendable {
         _ plan: Plan,
         from tokens: [TokenDefinition],
         to head: inout RequestHead,
-        _ rules: RuleSet
+        _ rules: RuleSet,
+        _ upstream: UpstreamSettings
     ) {
         let known = Dictionary(
             tokens.map { ($0.name, $0) },
@@ -99,7 +101,12 @@ package struct RequestPreview: Sendable {
         let planned = PlannedTokens(of: plan, from: known)
         let sent = planned.attached + planned.named
         for token in tokens where sent.contains(token) {
-            if let refusal = rules.refusal(of: token, at: origin) { problem = problem ?? refusal }
+            let refusal = rules.refusal(
+                of: token,
+                at: origin,
+                isProtected: upstream.protects(origin, override: plan.proxy)
+            )
+            problem = problem ?? refusal
         }
         for token in planned.attached {
             switch token.source {

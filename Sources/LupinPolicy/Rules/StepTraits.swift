@@ -87,15 +87,15 @@ extension Rule {
         return !matches.isEmpty && matches.allSatisfy { $0.schemes == [.http] }
     }
 
-    /// Whether all hosts that get its requests are this machine.
-    package var staysOnThisMachine: Bool {
+    /// Whether all hosts that get its requests are known, and `holds` is true of each.
+    package func goes(where holds: (Host) -> Bool) -> Bool {
         for step in steps.reversed() {
             guard case .url(let url) = step, let host = url.host else { continue }
-            return host.isLoopback
+            return holds(host)
         }
         return !matches.isEmpty
             && matches.allSatisfy { match in
-                match.hosts?.allSatisfy { $0.exactHost?.isLoopback ?? false } ?? false
+                match.hosts?.allSatisfy { $0.exactHost.map(holds) ?? false } ?? false
             }
     }
 }

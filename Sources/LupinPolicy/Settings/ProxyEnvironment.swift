@@ -269,6 +269,30 @@ extension UpstreamSettings {
         }
     }
 
+    /// Whether no machine on a network reads what is sent to `origin`: by TLS, or since neither the
+    /// origin nor the parent proxy on the way is on another machine.
+    ///
+    /// `override` is the `proxy:` of a rule.
+    package func protects(_ origin: Origin, override: UpstreamProxy? = nil) -> Bool {
+        if origin.scheme == .https { return true }
+        guard origin.host.isLoopback else { return false }
+        let way = way(for: .http, host: origin.host, port: origin.port, override: override)
+        return if case .parent(let parent) = way { parent.host.isLoopback } else { true }
+    }
+
+    /// Whether a request in clear to `host` may stay on this machine: at some port, by one of the
+    /// proxies that rules name.
+    package func mayProtect(_ host: Host, overrides: [UpstreamProxy]) -> Bool {
+        var ports = [Scheme.http.defaultPort] + noProxy.compactMap(\.port)
+        for case .environment(let environment) in overrides + [proxy] {
+            ports += environment.noProxy.compactMap(\.port)
+        }
+        return ports.contains { port in
+            let origin = Origin(scheme: .http, host: host, port: port)
+            return protects(origin) || overrides.contains { protects(origin, override: $0) }
+        }
+    }
+
     /// Whether only this machine is meant by a name below `localhost`: a parent proxy elsewhere
     /// would take it for itself, or ask its DNS.
     private func isOwnName(

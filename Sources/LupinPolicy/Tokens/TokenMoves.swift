@@ -1,8 +1,8 @@
 // Finds the rules whose requests a step sends where their token does not go.
 
-/// Requests that would be refused, since a step sends them to a host that does not get their token.
-import LupinCore
+package import LupinCore
 
+/// Requests that would be refused, since a step sends them to a host that does not get their token.
 package struct TokenMove: Sendable, Equatable {
     package enum Reason: Sendable, Equatable {
         case host, clearText
@@ -25,11 +25,15 @@ extension [Rule] {
     /// Of pairs of rules, by the alternatives in their matches.
     private static var comparisonsMax: Int { 1_000_000 }
 
-    /// The moves that are certain by the rules alone, as `RuleSet.refusal(of:at:)` will judge them.
+    /// The moves that are certain by the rules alone, as `RuleSet.refusal` will judge them.
     ///
     /// Only rules of which one provably matches all requests of the other are seen together, so
-    /// the absence of a move proves nothing.
-    package func explainTokenMoves(of tokens: [TokenDefinition]) -> [TokenMove] {
+    /// the absence of a move proves nothing. `mayProtect` says whether a request in clear to a host
+    /// may stay on this machine.
+    package func explainTokenMoves(
+        of tokens: [TokenDefinition],
+        _ mayProtect: (Host) -> Bool
+    ) -> [TokenMove] {
         let movers = indices.filter { self[$0].movesRequests }
         if movers.isEmpty { return [] }
         let names = map(\.tokenNames)
@@ -58,7 +62,8 @@ extension [Rule] {
                     let takers = takers[token.name] ?? []
                     comparisonsLeft -= targets.count * takers.count
                     guard comparisonsLeft > 0 else { return moves }
-                    guard let refused = targets.firstRefused(token, takers) else { continue }
+                    let refused = targets.firstRefused(token, takers, mayProtect)
+                    guard let refused else { continue }
                     moves.append(
                         TokenMove(
                             token: token.name,
@@ -131,7 +136,11 @@ private struct RefusedTarget {
 
 extension [MovedTarget] {
     /// The first that does not get the token; `takers` are the matches of all rules that name it.
-    fileprivate func firstRefused(_ token: TokenDefinition, _ takers: [Match]) -> RefusedTarget? {
+    fileprivate func firstRefused(
+        _ token: TokenDefinition,
+        _ takers: [Match],
+        _ mayProtect: (Host) -> Bool
+    ) -> RefusedTarget? {
         for target in self {
             guard let host = target.host else { continue }
             let isItsHost =
@@ -147,7 +156,7 @@ extension [MovedTarget] {
                     reason: .host
                 )
             }
-            if target.scheme == .http, !token.plainHTTP, !host.isLoopback {
+            if target.scheme == .http, !token.plainHTTP, !mayProtect(host) {
                 return RefusedTarget(text: host.text, host: host, reason: .clearText)
             }
         }

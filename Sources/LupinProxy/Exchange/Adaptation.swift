@@ -333,6 +333,11 @@ extension Exchange {
         return login
     }
 
+    /// Whether no machine on a network reads what is sent to `origin`.
+    func protects(_ origin: Origin) -> Bool {
+        snapshot.upstream.settings.protects(origin, override: plan?.proxy)
+    }
+
     /// The way of a tunnel to `origin`.
     func tunnelHop(to origin: Origin) throws(LupinError) -> NextHop {
         try parentHop(to: origin).map(NextHop.parent) ?? .origin(origin)

@@ -35,12 +35,17 @@ final class CookieJars: Sendable {
         in path: String,
         for origin: Origin,
         _ head: RequestHead,
+        isProtected: Bool,
         now: Int64
     ) -> CookieList {
         load(path, now: now)
         let list = entries.withLock { entries in
-            entries[path]?.jar.cookies(for: origin, path: head.pathText, now: now)
-                ?? CookieList()
+            entries[path]?.jar.cookies(
+                for: origin,
+                path: head.pathText,
+                isProtected: isProtected,
+                now: now
+            ) ?? CookieList()
         }
         if !list.isEmpty { secrets.add(cookies: list.values) }
         return list
@@ -52,13 +57,20 @@ final class CookieJars: Sendable {
         in path: String,
         from origin: Origin,
         _ head: RequestHead,
+        isProtected: Bool,
         now: Int64
     ) {
         secrets.add(cookies: response.fields.cookieValues)
         load(path, now: now)
         let isDue = entries.withLock { entries in
             guard var entry = entries[path] else { return false }
-            entry.jar.store(from: response.fields, origin: origin, path: head.pathText, now: now)
+            entry.jar.store(
+                from: response.fields,
+                origin: origin,
+                path: head.pathText,
+                isProtected: isProtected,
+                now: now
+            )
             defer { entries[path] = entry }
             guard entry.jar.revision != entry.kept, !entry.isWriting else { return false }
             entry.isWriting = true
@@ -139,6 +151,7 @@ extension Exchange {
             in: path,
             for: request.origin,
             request.head,
+            isProtected: protects(request.origin),
             now: resources.wallSecond
         )
         guard !cookies.isEmpty else { return }
@@ -154,6 +167,7 @@ extension Exchange {
             in: path,
             from: request.origin,
             request.head,
+            isProtected: protects(request.origin),
             now: resources.wallSecond
         )
     }

@@ -239,9 +239,12 @@ final class AuthenticationInterceptor {
         _ definition: TokenDefinition,
         _ origin: Origin
     ) throws(LupinError) {
-        guard let refusal = exchange.snapshot.rules.refusal(of: definition, at: origin) else {
-            return
-        }
+        let refusal = exchange.snapshot.rules.refusal(
+            of: definition,
+            at: origin,
+            isProtected: exchange.protects(origin)
+        )
+        guard let refusal else { return }
         throw LupinError(
             .proxyConfigurationError,
             host: origin.host.text,

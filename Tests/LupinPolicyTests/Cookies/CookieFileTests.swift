@@ -19,7 +19,14 @@ struct CookieFileTests {
         let origin = Origin(scheme: .https, host: host, port: 443)
         for cookie in cookies {
             let setCookie = try SetCookie(parsing: cookie.utf8.span)
-            #expect(jar.store(setCookie, from: origin, path: "/x/y", now: 1000) == .stored)
+            let outcome = jar.store(
+                setCookie,
+                from: origin,
+                path: "/x/y",
+                isProtected: true,
+                now: 1000
+            )
+            #expect(outcome == .stored)
         }
         return jar
     }

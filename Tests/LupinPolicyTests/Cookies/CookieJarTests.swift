@@ -18,12 +18,23 @@ struct CookieJarTests {
         now: Int64 = 1000
     ) throws -> CookieJar.Outcome {
         let (origin, path) = try split(url)
-        return jar.store(try SetCookie(parsing: text.utf8.span), from: origin, path: path, now: now)
+        return jar.store(
+            try SetCookie(parsing: text.utf8.span),
+            from: origin,
+            path: path,
+            isProtected: UpstreamSettings().protects(origin),
+            now: now
+        )
     }
 
     private func field(_ url: String, in jar: inout CookieJar, now: Int64 = 1000) throws -> String {
         let (origin, path) = try split(url)
-        let cookies = jar.cookies(for: origin, path: path, now: now)
+        let cookies = jar.cookies(
+            for: origin,
+            path: path,
+            isProtected: UpstreamSettings().protects(origin),
+            now: now
+        )
         return fieldValue(of: nil, with: cookies) ?? ""
     }
 
@@ -69,7 +80,7 @@ struct CookieJarTests {
         #expect(try field("http://a.example/", in: &jar) == "a=b")
         #expect(try field("http://A.example./", in: &jar) == "a=b")
         let other = try origin(.https, "a.example", port: 8443)
-        let cookies = jar.cookies(for: other, path: "/", now: 1000)
+        let cookies = jar.cookies(for: other, path: "/", isProtected: true, now: 1000)
         #expect(fieldValue(of: nil, with: cookies) == "a=b")
         for url in ["https://b.a.example/", "https://example/", "https://ba.example/"] {
             #expect(try field(url, in: &jar) == "")
@@ -253,7 +264,13 @@ struct CookieJarTests {
         fields.add(name: "SET-COOKIE", value: "c=3; Path=/; Expires=Fri, 31 Dec 2100 00:00:00 GMT")
         fields.add(name: "Set-Cookie", value: "")
         let origin = try origin(.https, "a.example")
-        let problems = jar.store(from: fields, origin: origin, path: "/x/y", now: 1000)
+        let problems = jar.store(
+            from: fields,
+            origin: origin,
+            path: "/x/y",
+            isProtected: true,
+            now: 1000
+        )
         #expect(problems == [.foreignDomain, .empty])
         #expect(jar.all.map(\.cookie.text) == ["a=1 /x", "c=3 /"])
     }

@@ -16,7 +16,8 @@ import Testing
         to request: SampleRequest?,
         labels: [String] = [],
         tokens: [TokenDefinition] = [],
-        via: String? = nil,
+        parent: String? = nil,
+        tellsVia: Bool = false,
         trace: Bool? = nil
     ) throws -> RequestPreview {
         let request = try #require(request)
@@ -25,6 +26,10 @@ import Testing
             rule.flags[.trace] = trace
         }.labellingSecrets(labels)
         let rules = RuleSet([rule])
+        var upstream = UpstreamSettings()
+        upstream.via = tellsVia
+        upstream.noProxy = []
+        if let parent { upstream.proxy = .parent(try ParentProxy(url: parent)) }
         return RequestPreview(
             of: request.head,
             at: request.origin,
@@ -32,7 +37,7 @@ import Testing
             rules: rules,
             tokens: tokens,
             labels: labels,
-            via: via,
+            upstream: upstream,
             redactor: Self.redactor
         )
     }
@@ -88,7 +93,7 @@ import Testing
                 path: "/a/../b",
                 fields: [("Host", "x.dev"), ("X-Debug-A", "1"), ("Accept", "c")]
             ),
-            via: "1.1 lupin"
+            tellsVia: true
         )
         #expect(
             text(preview) == """
@@ -100,10 +105,29 @@ import Testing
                   Accept: c
                 + X-Env: dev
                 + X-Id: <id>
-                + Via: 1.1 lupin
+                + Via: 1.1 lupin-<run>
                 """
         )
         #expect(preview.origin.hostAndPort == "y.dev:8080")
+    }
+
+    @Test(arguments: [
+        (nil, true), ("http://127.0.0.1:81", true), ("http://10.9.9.9:81", false),
+        ("https://p.corp", false),
+    ])
+    func `a token for this machine goes by no parent elsewhere`(parent: String?, may: Bool) throws {
+        for host in ["127.0.0.1", "127.1", "[::1]", "[::ffff:127.0.0.1]"] {
+            let preview = try preview(
+                [.auth(token: "me")],
+                to: SampleRequest(host: host),
+                tokens: [token("me", .bearer(SecretText("v4ult")))],
+                parent: parent
+            )
+            #expect((preview.problem == nil) == may)
+            if !may {
+                #expect(preview.problem?.contains("list the host in upstream.no_proxy") == true)
+            }
+        }
     }
 
     @Test func `labels stand for secrets, in fields and in the query`() throws {

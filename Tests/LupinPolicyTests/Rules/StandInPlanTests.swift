@@ -19,9 +19,10 @@ struct StandInPlanTests {
         #expect(plan.demands == [.adapting, .presenting, .repeating])
         #expect(rules.rules[0].clearTextNeed(of: .standIns) == .demand)
         let token = TokenDefinition(name: "github", line: 1, source: .bearer(SecretText("s")))
-        #expect(rules.refusal(of: token, at: origin) == nil)
+        #expect(rules.refusal(of: token, at: origin, isProtected: true) == nil)
         let plain = Origin(scheme: .http, host: origin.host, port: 80)
-        #expect(rules.refusal(of: token, at: plain)?.contains("in clear") == true)
+        let refusal = rules.refusal(of: token, at: plain, isProtected: false)
+        #expect(refusal?.contains("in clear; tokens.github") == true)
         let attachments = Attachments(
             of: plan,
             defaultCertificate: nil,

@@ -154,6 +154,55 @@ struct ProxyEnvironmentTests {
         #expect(upstream.way(for: .http, host: host, port: 80) == .direct)
     }
 
+    @Test(arguments: [
+        ("http://127.0.0.1", "direct", true), ("http://localhost", "http://p.corp", true),
+        ("http://127.0.0.1", "http://localhost:81", true),
+        ("http://[::1]", "https://p.corp", false),
+        ("http://[::ffff:127.0.0.1]", "http://10.9.9.9:81", false),
+        ("http://127.1", "http://10.9.9.9:81", false), ("https://127.1", "http://p.corp", true),
+        ("https://a.test", "http://p.corp", true), ("http://a.test", "direct", false),
+        ("http://a.test", "http://127.0.0.1:81", false),
+        ("http://127.0.0.9", "http://p.corp", true),
+    ])
+    func `what goes in clear is protected where it stays on this machine`(
+        url: String,
+        parent: String,
+        isProtected: Bool
+    ) throws {
+        let origin = try #require(HTTPURL("\(url)/")).origin
+        var upstream = UpstreamSettings()
+        upstream.noProxy = [try #require(NoProxyEntry("127.0.0.9"))]
+        let parents: [UpstreamProxy] =
+            parent == "direct"
+            ? [.direct]
+            : [
+                .parent(try ParentProxy(url: parent)),
+                .environment(ProxyEnvironment(["all_proxy": parent])),
+            ]
+        for proxy in parents {
+            upstream.proxy = .direct
+            #expect(upstream.protects(origin, override: proxy) == isProtected)
+            upstream.proxy = proxy
+            #expect(upstream.protects(origin) == isProtected)
+            let isHere = origin.scheme == .http && isProtected
+            if origin.scheme == .http {
+                #expect(upstream.mayProtect(origin.host, overrides: []) == isHere)
+            }
+            let mayBe = origin.host.isLoopback
+            #expect(upstream.mayProtect(origin.host, overrides: [.direct]) == mayBe)
+        }
+    }
+
+    @Test func `an exception for one port may keep a host on this machine`() throws {
+        var upstream = UpstreamSettings()
+        upstream.proxy = .parent(try ParentProxy(url: "http://p.corp"))
+        upstream.noProxy = [try #require(NoProxyEntry("127.0.0.1:3000"))]
+        let host = try #require(Host("127.0.0.1"))
+        #expect(upstream.mayProtect(host, overrides: []))
+        #expect(!upstream.protects(Origin(scheme: .http, host: host, port: 80)))
+        #expect(upstream.protects(Origin(scheme: .http, host: host, port: 3000)))
+    }
+
     @Test func `NO_PROXY is a list by commas and blanks, in both cases`() throws {
         for name in ["no_proxy", "NO_PROXY"] {
             let environment = ProxyEnvironment([

@@ -223,6 +223,35 @@ struct TokenRequestTests {
         }
     }
 
+    @Test func `what is this machine's own leaves it by no parent proxy`() async throws {
+        let parent = try PlayedOrigin()
+        let text = """
+            upstream: {proxy: "http://parent.test:\(parent.address.port)", no_proxy: []}
+            tokens: {me: {bearer: abc123}}
+            rules:
+              - {match: {path: /token}, request: [{auth: me}]}
+              - {match: {path: /jar}, cookies: {jar: jar.txt}}
+            """
+        try await ProxyFixture.run(text, resolve: ProxyFixture.here) { proxy in
+            let client = try proxy.client()
+            for host in ["127.0.0.1", "127.1", "[::1]", "[::ffff:127.0.0.1]"] {
+                let refused = try client.get("http://\(host):1/token")
+                #expect(refused.status == 502)
+                #expect(refused.bodyText.contains("by a parent proxy on another machine"))
+                #expect(!parent.hasWaiting)
+            }
+            try client.send("GET", "http://127.0.0.1:1/jar")
+            let passage = try parent.accept()
+            _ = try passage.request()
+            try passage.reply(200, "Set-Cookie: a=b; Secure", "Set-Cookie: c=d")
+            #expect(try client.response().status == 200)
+            try client.send("GET", "http://127.0.0.1:1/jar")
+            #expect(try passage.request().values("cookie") == ["c=d"])
+            try passage.reply()
+            #expect(try client.response().status == 200)
+        }
+    }
+
     @Test func `a token server with a strange certificate is told nothing`() async throws {
         let origin = try PlayedOrigin()
         let text = """
