@@ -6,7 +6,13 @@ import LupinPolicy
 typealias CacheDefinitions = PolicyDefinitions<CachePolicy>
 
 extension CacheDefinitions {
-    init() { self.init(key: "cache", builtIn: [(CachePolicy.standard.name, .standard)]) }
+    init() {
+        self.init(
+            key: "cache",
+            words: (yes: "standard", no: "off"),
+            builtIn: [(CachePolicy.standard.name, .standard)]
+        )
+    }
 
     /// All policies without errors.
     var policies: [CachePolicy] { [base] + all.compactMap(\.policy) }
@@ -86,13 +92,7 @@ struct CacheDecoder {
         }
         if name == Self.off { return .some(nil) }
         if let policy = definitions.policy(name) { return policy.map { .some($0) } }
-        // Words of other programs, whose meaning is clear.
-        if ["false", "none", "no", "never"].contains(name) {
-            let message = "unknown cache policy \"\(name)\""
-            return context.refuse(.name, message, at: node, hint: "write off to store nothing")
-        }
-        let defined = definitions.names + [Self.off]
-        return context.undefinedName(node, name, of: "cache policy", defined: defined)
+        return context.unknownPolicy(node, name, definitions, or: [Self.off])
     }
 }
 

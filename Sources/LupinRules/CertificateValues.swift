@@ -46,7 +46,8 @@ extension DecodingContext {
         let example = "{cert: cert.pem, key: key.pem}"
         if case .scalar(off, _) = node.content { return .some(nil) }
         guard case .map(let entries) = node.content else {
-            return wrongType(node, "\(off) or a map", write: example)
+            let isOff = node.scalarText.flatMap(Self.meaning) == false
+            return wrongType(node, "\(off) or a map", write: isOff ? off : example)
         }
         var files: [String: String] = [:]
         var isComplete = true

@@ -11,7 +11,8 @@ extension DecodingContext {
         let example = "{jar: cookies.txt}"
         if case .scalar("off", _) = node.content { return .some(nil) }
         guard case .map(let entries) = node.content else {
-            return wrongType(node, "off or a jar", write: example)
+            let isOff = node.scalarText.flatMap(Self.meaning) == false
+            return wrongType(node, "off or a jar", write: isOff ? "off" : example)
         }
         var path: String?
         var hasJar = false

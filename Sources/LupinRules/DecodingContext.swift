@@ -230,7 +230,9 @@ final class DecodingContext {
             return error(.key, message, at: entry, hint: "write \(words[0]): \(words[1])")
         }
         let hint: String
-        if let near = near(entry.key, known) {
+        if let advice = RulePlace(rawValue: section)?.advice(for: entry.key) {
+            hint = advice
+        } else if let near = near(entry.key, known) {
             hint = "did you mean \"\(near)\"?"
         } else {
             hint = "known: \(Self.names(known))"

@@ -135,6 +135,7 @@ struct DocumentReader {
         }
         switch node {
         case .scalar(let text, let isPlain, _):
+            let text = isPlain ? withoutForeignSpaces(text, at: location) : text
             return YAMLNode(content: .scalar(text, isPlain: isPlain), location: location)
         case .list(let composed, _):
             var items: [YAMLNode] = []
@@ -146,6 +147,21 @@ struct DocumentReader {
         case .map(let composed, _):
             return YAMLNode(content: .map(entries(composed, depth: depth)), location: location)
         }
+    }
+
+    /// The text without spaces that YAML takes for letters at its ends, which are reported.
+    private mutating func withoutForeignSpaces(_ text: String, at location: FileLocation) -> String
+    {
+        let scalars = text.unicodeScalars
+        let isAtEnd = scalars.last?.isForeignSpace == true
+        guard isAtEnd || scalars.first?.isForeignSpace == true else { return text }
+        let kept = Substring(scalars.drop(while: \.isForeignSpace))
+        let start = scalars.first?.isForeignSpace == true ? 0 : scalars.count - 1
+        let scalar = start == 0 ? scalars.first : scalars.last
+        if let scalar { note(foreignSpace: scalar, at: location.shifted(by: start)) }
+        var rest = kept.unicodeScalars
+        while rest.last?.isForeignSpace == true { rest.removeLast() }
+        return String(rest)
     }
 
     private mutating func entries(
@@ -167,6 +183,12 @@ struct DocumentReader {
                     count: 2,
                     "write the keys out, or use a named policy"
                 )
+                continue
+            }
+            if isPlain, let offset = Array(name.unicodeScalars).firstIndex(where: \.isForeignSpace)
+            {
+                let at = keyNode.location.shifted(by: offset)
+                note(foreignSpace: Array(name.unicodeScalars)[offset], at: at)
                 continue
             }
             if !LogText.isHarmless(name) {
@@ -262,6 +284,9 @@ extension DocumentReader {
         case .syntax(let problem, let location, let opening):
             // For an unclosed list, its beginning is more helpful than the place of detection.
             let isOpen = problem.contains("expected ',' or")
+            if noteForeignSpace(near: location, opening) { return }
+            if noteQuote(problem, at: location, opening) { return }
+            if noteBareStar(problem, from: opening) { return }
             if noteBareEntry(problem, at: location, opening) { return }
             noteSyntax(problem, at: isOpen ? opening ?? location : location)
         case .forbiddenCharacter:
@@ -281,6 +306,68 @@ extension DocumentReader {
         case 0..<0x20, 0x7F..<0xA0, 0xFFFE, 0xFFFF: true
         default: false
         }
+    }
+
+    /// Notes a space that YAML takes for a letter, on one of the lines at which libyaml fails.
+    /// - Returns: Whether there is one.
+    private mutating func noteForeignSpace(
+        near location: FileLocation,
+        _ opening: FileLocation?
+    ) -> Bool {
+        let first = min(opening?.line ?? location.line, location.line)
+        for number in Set([first, location.line - 1, location.line]).sorted() {
+            guard let line = source.line(number),
+                let at = line.firstIndex(where: \.isForeignSpace)
+            else { continue }
+            let column = line.distance(from: line.startIndex, to: at) + 1
+            note(foreignSpace: line[at], at: FileLocation(line: number, column: column))
+            return true
+        }
+        return false
+    }
+
+    private mutating func note(foreignSpace scalar: Unicode.Scalar, at location: FileLocation) {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        let code = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+        let name = scalar.properties.name?.lowercased() ?? "character"
+        note("U+\(code) (\(name)) is no space in YAML", at: location, count: 1, "write a space")
+    }
+
+    /// Notes a quote that is not closed where it opens, and a quoted text behind which more stands.
+    /// - Returns: Whether it is the problem.
+    private mutating func noteQuote(
+        _ problem: String,
+        at location: FileLocation,
+        _ opening: FileLocation?
+    ) -> Bool {
+        let isOpen = problem.contains("unexpected end of stream")
+        let quote = QuoteScanner(source, upTo: location).found
+        let spanning = quote.flatMap { $0.opening.line < $0.closing.line ? $0.opening : nil }
+        if let start = spanning ?? (isOpen ? opening : nil) {
+            let mark = source.rest(at: start).first.map(String.init) ?? "\""
+            note("a quote is not closed", at: start, count: 1, "write \(mark) behind the text")
+            return true
+        }
+        guard let quote, location == quote.closing.shifted(by: 1) else { return false }
+        let isSingle = source.rest(at: quote.closing).first == "'"
+        note(
+            "the quote ends here, and the text goes on",
+            at: quote.closing,
+            count: 1,
+            isSingle ? "write '' for a quote inside" : "write \\\" for a quote inside"
+        )
+        return true
+    }
+
+    /// Notes `*.acme.example` without quotes, which libyaml reads as an alias.
+    /// - Returns: Whether it is the problem.
+    private mutating func noteBareStar(_ problem: String, from opening: FileLocation?) -> Bool {
+        let said = "did not find expected alphabetic or numeric character"
+        guard problem.contains(said), let opening else { return false }
+        let text = source.rest(at: opening).prefix { !" ,]}".unicodeScalars.contains($0) }
+        let hint = "write \"\(String(text))\""
+        note("a text that begins with * or & is not quoted", at: opening, count: text.count, hint)
+        return true
     }
 
     /// Notes a line such as `retry safe`, which libyaml reads together with the next one.
@@ -318,14 +405,9 @@ extension DocumentReader {
                 "quote a text that begins with *, or write &name at the first use"
             ),
             (
-                "did not find expected alphabetic or numeric character",
-                "a text that begins with * or & is not quoted", "write \"*.example\""
-            ),
-            (
                 "mapping values are not allowed", "a colon is not expected here",
                 "quote the text, or check the indentation"
             ),
-            ("unexpected end of stream", "a quote is not closed", nil),
             (
                 "could not find expected ':'", "a colon is missing behind the key",
                 "write key: value"
@@ -362,5 +444,15 @@ extension DocumentReader {
             }
         }
         return nil
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it looks like a space, or like nothing, and is none in YAML.
+    fileprivate var isForeignSpace: Bool {
+        switch value {
+        case 0xA0, 0x1680, 0x2000...0x200B, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF: true
+        default: false
+        }
     }
 }

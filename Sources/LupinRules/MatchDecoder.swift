@@ -28,7 +28,7 @@ struct MatchDecoder {
             let match = context.pattern(node, expected: "a match") { text throws(PatternProblem) in
                 try Match(string: text)
             }
-            for path in match?.paths ?? [] { context.warnOfForm(path, at: node) }
+            for path in match?.paths ?? [] { context.warnOfForm(path, at: node, isAlone: false) }
             return match
         case .list:
             let hint = "write api.example/v1/** or {host: api.example}"
@@ -143,8 +143,10 @@ extension DecodingContext {
         return pattern
     }
 
-    /// Warns of a path that is not as requests are matched.
-    func warnOfForm(_ pattern: PathPattern, at node: YAMLNode) {
+    /// Warns of a path that is not as requests are matched, or that matches less than it seems to.
+    ///
+    /// `isAlone` is false for the path of a match that is one text: `/` may be the end of a URL.
+    func warnOfForm(_ pattern: PathPattern, at node: YAMLNode, isAlone: Bool = true) {
         if let form = pattern.normalForm {
             let message = "paths are compared in normal form, and this one is in another"
             warning(.glob, message, at: node, hint: "write \(form)")
@@ -153,6 +155,10 @@ extension DecodingContext {
                 "many servers read // as /, so access.paths: strict refuses requests with it "
                 + "where this rule decides"
             warning(.glob, message, at: node, hint: "write a single slash")
+        } else if pattern.endsWithSlash, !isAlone || pattern.source != "/" {
+            let message = "only the path \(pattern.source) itself matches, and nothing below it"
+            let whole = isAlone ? pattern.source : node.scalarText ?? pattern.source
+            warning(.glob, message, at: node, hint: "write \(whole)** for all below it, too")
         }
     }
 

@@ -12,6 +12,8 @@ struct PolicyDefinitions<Policy> {
 
     /// `retry`, `cache` or `trust`.
     let key: String
+    /// What to write for a word that only says yes or no.
+    let words: (yes: String, no: String)
     /// The built-in policies; nil for one that the file changes with an error.
     var builtIn: [(name: String, policy: Policy?)]
     /// The entry of the file that changes a built-in policy.
@@ -21,6 +23,19 @@ struct PolicyDefinitions<Policy> {
 
     /// Every name that a rule may use.
     var names: [String] { builtIn.map(\.name) + all.map(\.entry.key) }
+
+    /// What to write for a word, a number or a time that says what is meant, and names no policy.
+    fileprivate func meaning(of word: String, among known: [String]) -> String? {
+        if let isOn = DecodingContext.meaning(of: word) {
+            let meant = isOn ? words.yes : words.no
+            return known.contains(meant) ? meant : nil
+        }
+        switch key {
+        case "retry": return Units.wholeNumber(word[...]).map { "{limit: \($0)}" }
+        case "cache": return (try? Units.duration(word)).map { _ in "{ttl: \(word)}" }
+        default: return nil
+        }
+    }
 
     /// Returns the policy called `name`; `.some(nil)` when its definition has an error.
     func policy(_ name: String) -> Policy?? {
@@ -47,7 +62,22 @@ extension DecodingContext {
         let noun = "\(definitions.key) policy"
         guard let name = text(node, expected: "a \(noun)", example: example) else { return nil }
         if let policy = definitions.policy(name) { return policy }
-        return undefinedName(node, name, of: noun, defined: definitions.names)
+        return unknownPolicy(node, name, definitions)
+    }
+
+    /// Reports a name that no policy has; `more` are the words that are allowed beside names.
+    func unknownPolicy<Policy, Value>(
+        _ node: YAMLNode,
+        _ name: String,
+        _ definitions: PolicyDefinitions<Policy>,
+        or more: [String] = []
+    ) -> Value? {
+        let noun = "\(definitions.key) policy"
+        let known = definitions.names + more
+        guard let hint = definitions.meaning(of: name, among: known) else {
+            return undefinedName(node, name, of: noun, defined: known)
+        }
+        return refuse(.name, "unknown \(noun) \"\(name)\"", at: node, hint: "write \(hint)")
     }
 
     /// Decodes a top-level definition, which can't have a base; `read` decodes its keys.

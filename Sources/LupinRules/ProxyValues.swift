@@ -45,12 +45,15 @@ extension DecodingContext {
         guard let url = userinfoURL(raw, at: node) else { return nil }
         guard url.contains("://") else {
             let known = ["direct", "environment"]
-            if let near = nearest(to: url, among: known) {
+            if Self.meaning(of: url) == false {
+                error(.name, "unknown proxy \"\(url)\"", at: node, hint: "write direct")
+            } else if let near = nearest(to: url, among: known) {
                 let message = "unknown proxy \"\(url)\""
                 error(.name, message, at: node, hint: "did you mean \"\(near)\"?")
             } else {
-                let message = "a proxy needs a scheme"
-                error(.type, message, at: node, hint: "write \(DecodingContext.proxyExample)")
+                let isAddress = (try? ParentProxy(url: "http://\(url)")) != nil && url.contains(":")
+                let example = isAddress ? "http://\(url)" : DecodingContext.proxyExample
+                error(.type, "a proxy needs a scheme", at: node, hint: "write \(example)")
             }
             return nil
         }

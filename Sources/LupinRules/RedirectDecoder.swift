@@ -31,7 +31,8 @@ extension DecodingContext {
 
     private func redirectWord(_ node: YAMLNode) -> RedirectPolicy?? {
         if node.scalarText == "pass" { return .some(nil) }
-        return wrongType(node, "pass or a map", write: Self.redirectExample)
+        let isOff = node.scalarText.flatMap(Self.meaning) == false
+        return wrongType(node, "pass or a map", write: isOff ? "pass" : Self.redirectExample)
     }
 
     private func crossOrigin(_ node: YAMLNode) -> RedirectPolicy.CrossOrigin? {

@@ -5,7 +5,13 @@ import LupinPolicy
 typealias RetryDefinitions = PolicyDefinitions<RetryPolicy>
 
 extension RetryDefinitions {
-    init() { self.init(key: "retry", builtIn: RetryPolicy.builtIn.map { ($0.name, $0) }) }
+    init() {
+        self.init(
+            key: "retry",
+            words: (yes: "standard", no: "none"),
+            builtIn: RetryPolicy.builtIn.map { ($0.name, $0) }
+        )
+    }
 }
 
 struct RetryDecoder {

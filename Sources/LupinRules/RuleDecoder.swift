@@ -102,16 +102,8 @@ struct RuleDecoder {
 
     private func decode(_ entry: YAMLNode.Entry, into rule: inout Rule) {
         guard let key = RuleKey(rawValue: entry.key) else {
-            guard !RuleKeyTable.match.contains(where: { $0.key == entry.key }) else {
-                return context.error(
-                    .key,
-                    "unknown key \"\(entry.key)\" in \"rules\"",
-                    at: entry,
-                    hint: "it belongs under match: match: {\(entry.key): …}"
-                )
-            }
-            context.unknownKey(entry, in: "rules", known: RuleKey.allCases.map(\.rawValue))
-            return
+            let known = RuleKey.allCases.map(\.rawValue)
+            return context.unknownKey(entry, in: "rules", known: known)
         }
         switch key.row.value {
         case .flag: rule.flags[key] = context.boolean(entry.value)

@@ -49,7 +49,7 @@ extension DecodingContext {
                 return nil
             }
             if let word = words[text] { return word }
-            if let network = CIDR(text) { return .network(network) }
+            if let network = network(text, at: item) { return .network(network) }
             if !text.contains("."), nearest(to: text, among: known) != nil {
                 return unknownWord(item, text, for: "target", known: known)
             }

@@ -29,6 +29,20 @@ extension ValuePiece {
     }
 }
 
+extension ValuePiece {
+    /// The first `$1` to `$9`, as replacements have them; `$$` is one `$`.
+    static func group(in text: String) -> String? {
+        var rest = Substring(text).utf8
+        while let dollar = rest.firstIndex(of: 0x24) {
+            rest = rest[dollar...].dropFirst()
+            guard let next = rest.first else { return nil }
+            if 0x31...0x39 ~= next { return "$\(UnicodeScalar(next))" }
+            if next == 0x24 { rest = rest.dropFirst() }
+        }
+        return nil
+    }
+}
+
 /// What stands in a value for another one, in languages that lupin doesn't speak.
 enum ForeignPlaceholder: CaseIterable {
     /// `$(command)`, as shells write it.

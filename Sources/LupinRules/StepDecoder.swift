@@ -321,7 +321,20 @@ extension DecodingContext {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(node, "a value", write: "\"\" for an empty one")
         }
+        warnOfGroup(raw, at: node)
         return template(raw, role: .step, at: node)
+    }
+
+    /// Warns of `$1`, which is a group in `to` alone.
+    private func warnOfGroup(_ text: String, at node: YAMLNode) {
+        guard let group = ValuePiece.group(in: text) else { return }
+        let hint = "groups are for rewrite and {from, to}; write $\(group) for the text itself"
+        warning(
+            .regex,
+            "`\(group)` is no group here, and is sent as it stands",
+            at: node,
+            hint: hint
+        )
     }
 
     /// Decodes a value that is allowed in a field (RFC 9110 §5.5).
@@ -339,6 +352,7 @@ extension DecodingContext {
                 write: "\"\" for an empty one; to delete a field, write remove: […]"
             )
         }
+        if role != .setting, !isCredential { warnOfGroup(raw, at: node) }
         let template = template(raw, role: role, at: node, isCredential: isCredential)
         guard let value = template else { return nil }
         for case .text(let text) in value.parts {

@@ -8,6 +8,9 @@ extension DecodingContext {
         if node.scalarText == "none" { return ThrottleOverrides.none }
         guard case .map(let entries) = node.content else {
             let message = "expected none or a map, found \(node.kindText)"
+            if node.scalarText.flatMap(Self.meaning) == false {
+                return refuse(.type, message, at: node, hint: "write none")
+            }
             // A rate alone has no direction.
             let rate = node.scalarText.flatMap { try? Units.rate($0) } == nil
             let example = rate ? "5MiB/s" : node.scalarText ?? ""

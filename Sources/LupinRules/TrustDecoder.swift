@@ -8,7 +8,11 @@ typealias TrustDefinitions = PolicyDefinitions<NamedTrustPolicy>
 extension TrustDefinitions {
     init() {
         let disabled = NamedTrustPolicy(name: "disabled", policy: .disabled)
-        self.init(key: "trust", builtIn: [("system", .system), ("disabled", disabled)])
+        self.init(
+            key: "trust",
+            words: (yes: "system", no: "disabled"),
+            builtIn: [("system", .system), ("disabled", disabled)]
+        )
     }
 }
 

@@ -48,17 +48,24 @@ extension DecodingContext {
 
     func boolean(_ node: YAMLNode) -> Bool? {
         guard let text = text(node, expected: "true or false", example: "true") else { return nil }
-        switch text {
-        case "true": return true
-        case "false": return false
-        case "yes", "on", "Yes", "On", "True", "TRUE", "YES", "ON", "y":
-            error(.type, "\"\(text)\" is not a boolean", at: node, hint: "write true")
-        case "no", "off", "No", "Off", "False", "FALSE", "NO", "OFF", "n":
-            error(.type, "\"\(text)\" is not a boolean", at: node, hint: "write false")
-        default:
-            error(.type, "\"\(text)\" is not a boolean", at: node, hint: "write true or false")
+        guard text == "true" || text == "false" else {
+            let hint = "write \(Self.meaning(of: text).map { "\($0)" } ?? "true or false")"
+            return refuse(.type, "\"\(text)\" is not a boolean", at: node, hint: hint)
         }
-        return nil
+        if case .scalar(text, isPlain: false) = node.content {
+            let message = "\"\(text)\" in quotes is a text, and is taken for a boolean here"
+            warning(.type, message, at: node, hint: "write \(text)")
+        }
+        return text == "true"
+    }
+
+    /// What a word of other programs says, yes or no.
+    static func meaning(of word: String) -> Bool? {
+        switch word.lowercased() {
+        case "true", "yes", "y", "on", "enabled": true
+        case "false", "no", "n", "off", "none", "never", "disabled": false
+        default: nil
+        }
     }
 
     /// Decodes a whole number within a range; the hint shows `range`.
@@ -147,10 +154,21 @@ extension DecodingContext {
         return all(node) { item in
             guard let text = text(item, expected: "an address or a network", example: example)
             else { return nil }
-            if let network = CIDR(text) { return network }
+            if let network = network(text, at: item) { return network }
             let message = "\"\(text)\" is not an address or a network"
             return refuse(.type, message, at: item, hint: "write \(example)")
         }
+    }
+
+    /// Reads a network; warns where it is more than the address before the slash seems to say.
+    func network(_ text: String, at node: YAMLNode) -> CIDR? {
+        guard let network = CIDR(text) else { return nil }
+        let address = String(text.prefix { $0 != "/" })
+        if CIDR(address)?.address != network.address {
+            let hint = "write \(network.text), or \(address) for this address alone"
+            warning(.type, "\(text) is all of \(network.text)", at: node, hint: hint)
+        }
+        return network
     }
 
     /// Decodes a list of texts.

@@ -254,7 +254,7 @@ struct CacheErrorTests {
         expectProblem(
             "rules: [{match: a.dev, cache: false}]",
             "2:31: unknown cache policy \"false\"  [E-NAME]",
-            "write off to store nothing"
+            "write off"
         )
         expectProblem(
             "rules: [{match: a.dev, cache: {use: off}}]",

@@ -50,17 +50,17 @@ struct DocumentTests {
         (
             "rules: [{match: *.example}]",
             """
-            lupin.yaml:2:18: a text that begins with * or & is not quoted  [E-SYNTAX]
+            lupin.yaml:2:17: a text that begins with * or & is not quoted  [E-SYNTAX]
                 rules: [{match: *.example}]
-                                 ^  write "*.example"
+                                ^^^^^^^^^  write "*.example"
             """
         ),
         (
             "log: {to: \"stdout}",
             """
-            lupin.yaml:2:19: a quote is not closed  [E-SYNTAX]
+            lupin.yaml:2:11: a quote is not closed  [E-SYNTAX]
                 log: {to: "stdout}
-                                  ^
+                          ^  write " behind the text
             """
         ),
         (

@@ -88,6 +88,12 @@ package struct PathPattern: Sendable {
         return glob.segments.dropLast().prefix(while: \.isLiteral).contains(.literal([]))
     }
 
+    /// Whether it is a glob of paths that end with a slash.
+    package var endsWithSlash: Bool {
+        guard case .glob(let glob) = kind else { return false }
+        return glob.segments.last == .literal([])
+    }
+
     /// Whether this pattern provably matches everything that `other` matches.
     func provablyContains(_ other: PathPattern) -> Bool {
         if self == other { return true }
