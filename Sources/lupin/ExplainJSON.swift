@@ -136,6 +136,7 @@ extension Explanation {
             case .folder(let path): line.add("folder", text: path)
             }
             line.closeObject()
+            line.add("response", list: plan.responseSteps.map(\.step.summary))
             return
         }
         if !isPurge, !entry.isOwn { addNextHop(to: &line) }

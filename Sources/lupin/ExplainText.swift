@@ -330,7 +330,11 @@ struct ExplainText {
         case .file(let path): lines.append("  with the file \(path)")
         case .folder(let path): lines.append("  with a file of the folder \(path)")
         }
-        return lines
+        let plan = explanation.plan
+        if let delay = plan.delay {
+            lines.append("  after a delay of \(UnitText.duration(delay.milliseconds))")
+        }
+        return lines + plan.responseSteps.map { "of the response: \($0.step.summary)" }
     }
 
     /// Describes a body; returns nil for an empty one.

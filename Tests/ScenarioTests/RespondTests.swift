@@ -38,6 +38,62 @@ struct RespondTests {
         }
     }
 
+    private func changed(_ respond: String) -> String {
+        """
+        rules:
+          - {name: canned, match: {host: "*.example"}, respond: \(respond)}
+          - name: changed
+            match: {host: "*.example"}
+            response:
+              - set: {Access-Control-Allow-Origin: "*"}
+              - body: {replace: {from: dev, to: production}}
+        """
+    }
+
+    @Test(arguments: ["{status: 200, body: for dev}", "{file: DIR/dev.txt}"])
+    func `steps of the response act on the answer`(respond: String) async throws {
+        let files = ["dev.txt": Array("for dev".utf8)]
+        try await ProxyFixture.run(changed(respond), files: files) { proxy in
+            let client = try proxy.client()
+            for _ in 0..<2 {
+                let response = try client.get("http://a.example/x")
+                #expect(response["Access-Control-Allow-Origin"] == "*")
+                #expect(response.bodyText == "for production")
+                #expect(response["content-length"] == "14")
+            }
+            let secure = try proxy.client().connectSecurely("a.example:443")
+            let inside = try secure.get("https://a.example/")
+            #expect(inside.bodyText == "for production")
+            let steps = try proxy.records(1)[0].list("rules.steps")
+            #expect(steps.contains { $0.contains("access-control-allow-origin") }, "\(steps)")
+        }
+    }
+
+    @Test func `a refusal with steps still refuses a CONNECT`() async throws {
+        try await ProxyFixture.run(changed("{status: 403}")) { proxy in
+            let response = try proxy.client().connect("a.example:443")
+            #expect(response.status == 403 && response["Access-Control-Allow-Origin"] == nil)
+        }
+    }
+
+    @Test func `a delay comes before the answer`() async throws {
+        let text = """
+            rules:
+              - match: {host: "*.example"}
+                request: [{delay: 300ms}]
+                respond: {status: 200, body: late}
+            """
+        try await ProxyFixture.run(text) { proxy in
+            let client = try proxy.client()
+            let clock = ContinuousClock()
+            for _ in 0..<2 {
+                let begun = clock.now
+                #expect(try client.get("http://a.example/x").bodyText == "late")
+                #expect(clock.now - begun >= .milliseconds(300))
+            }
+        }
+    }
+
     @Test func `the body of a request that a rule answers is not taken for a request`()
         async throws
     {

@@ -65,7 +65,8 @@ extension RuleSet {
                 }
             if !acts { return .idle("does not act on a CONNECT") }
         }
-        if plan.respond != nil, row.isUpstream { return .idle("lupin answers itself") }
+        let delays = name == .request && StepTraits(rule.steps).delay != nil
+        if plan.respond != nil, row.isUpstream, !delays { return .idle("lupin answers itself") }
         if row.together == .adds { return .adds }
         if name == .trust, let own = rule.trust?.policy, let holding = plan.trust,
             own.policy.acceptsAnyone, !holding.policy.acceptsAnyone

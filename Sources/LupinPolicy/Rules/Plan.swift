@@ -36,7 +36,8 @@ package final class Plan: Sendable {
     package let crossSite: CrossSite
     /// The name of the last rule that attaches one of these, or a client certificate.
     package let owningRule: String?
-    /// The sum of the `delay` steps, which every attempt waits; nil for none.
+    /// The sum of the `delay` steps, which every attempt waits, and an answer of `respond`; nil for
+    /// none.
     package let delay: Duration?
     package let compress: CompressStep?
     /// nil leaves redirects to the client.
@@ -101,6 +102,9 @@ package final class Plan: Sendable {
     package let cookieJar: String?
     /// The combined requirements for an exchange.
     package let demands: Demands
+
+    /// Whether an answer of `respond` takes its time.
+    package var answersSlowly: Bool { !demands.isDisjoint(with: [.waiting, .throttling]) }
 
     /// Whether there is a proxy, or the wish for none.
     ///

@@ -119,7 +119,7 @@ extension RuleKey {
                     "what changes in the response: set, add, default, remove, rewrite, body, json",
                 value: .special(.response),
                 onConnect: .inside,
-                isUpstream: true,
+                isUpstream: false,
                 together: .adds,
                 isForHTTP: true
             )
@@ -214,7 +214,7 @@ extension RuleKey {
                 sentence: "bytes per second: none, or {up, down}; leaf by leaf",
                 value: .special(.throttle),
                 onConnect: .acts,
-                isUpstream: true,
+                isUpstream: false,
                 together: .merges,
                 isForHTTP: false
             )

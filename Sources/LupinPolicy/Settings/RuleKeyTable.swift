@@ -63,7 +63,11 @@ package enum RuleKeyTable {
             form: "{with: gzip, min: 1KiB, if_encoded: skip}",
             sentence: "compresses the body: gzip or deflate"
         ),
-        DocumentedKey(key: "delay", form: "0s", sentence: "waits before every attempt"),
+        DocumentedKey(
+            key: "delay",
+            form: "0s",
+            sentence: "waits before every attempt, and before an answer of respond"
+        ),
         DocumentedKey(
             key: "body",
             form: "{replace: {from: /staging\\.example/, to: localhost}}",

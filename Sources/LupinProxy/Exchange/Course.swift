@@ -94,7 +94,9 @@ package struct Course: Sendable {
         guard isTaskless else { return nil }
         if asksForOwner { return .unknownClient }
         guard let plan else { return nil }
-        if let canned = plan.respond { return canned.readsFile ? .demand : nil }
+        if let canned = plan.respond {
+            return canned.readsFile || plan.answersSlowly ? .demand : nil
+        }
         return plan.demands.subtracting(.storing).isDisjoint(with: .needTask) ? nil : .demand
     }
 

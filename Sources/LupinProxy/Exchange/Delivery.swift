@@ -79,7 +79,7 @@ extension Exchange {
             keepsAltSvc: interceptedTunnel == nil
         )
         // In one expression: changing it afterwards would copy it.
-        var body = ResponseBody(
+        let body = ResponseBody(
             framing: framing,
             contentLength: contentLength,
             via: via(received: head.version),
@@ -94,11 +94,22 @@ extension Exchange {
         if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
         }
+        return try stageChanged(consume head, body)
+    }
+
+    /// Begins the response for the client as the `response:` steps of rules want it.
+    func stageChanged(
+        _ head: consuming ResponseHead,
+        _ body: ResponseBody
+    ) throws(LupinError) -> any BodySink {
+        var head = head
         if let steps = plan?.responseSteps, !steps.isEmpty { try change(&head, by: steps) }
         if let sink = editingSink(&head, body) { return sink }
-        if request.method == .head, plan?.responseEdits.isEmpty == false {
-            body.contentLength = nil
+        guard request.method == .head, plan?.responseEdits.isEmpty == false else {
+            return stage(consume head, body)
         }
+        var body = body
+        body.contentLength = nil
         return stage(consume head, body)
     }
 

@@ -179,6 +179,7 @@ extension Exchange {
         switch course.phase {
         case .preparing: try await makeReady()
         case .answering:
+            if let wait = plan?.delay { try await pause(wait, .delay) }
             if let canned = plan?.respond { try await send(canned) }
             course.end()
         default:

@@ -11,6 +11,8 @@ package struct GeneratedResponse {
     package var head: ResponseHead
     var body: [UInt8]
     var closes = false
+    /// Whether a rule's `respond` says it, so that `response:` and `throttle` act on it.
+    var isByRule = false
 
     init(status: UInt16, contentType: String? = nil, body: String = "") {
         head = ResponseHead(status: status)
@@ -31,7 +33,12 @@ extension Exchange {
         _ response: GeneratedResponse
     ) throws(LupinError) -> (source: any BodySource, sink: any BodySink) {
         let length = UInt64(response.body.count)
-        let sink = try begin(response.head, length: length, closes: response.closes)
+        let sink = try begin(
+            response.head,
+            length: length,
+            closes: response.closes,
+            isByRule: response.isByRule
+        )
         let isBodiless = ResponseParser.hasNoBody(
             status: response.head.status,
             method: request.method
@@ -43,7 +50,8 @@ extension Exchange {
     func begin(
         _ head: ResponseHead,
         length: UInt64,
-        closes: Bool = false
+        closes: Bool = false,
+        isByRule: Bool
     ) throws(LupinError) -> any BodySink {
         try refuseFalseOpening(head.status)
         var body = ResponseBody(framing: .length(length))
@@ -51,6 +59,7 @@ extension Exchange {
         body.contentLength = head.status == 304 ? nil : length
         body.date = resources.dateText
         body.closes = closes || resources.isDraining || !downstream.isRequestComplete
+        if isByRule { return try stageChanged(head, body) }
         record.response = head
         return captured(downstream.begin(head, body), .response, head.fields)
     }
@@ -104,6 +113,7 @@ extension Exchange {
     func response(_ canned: CannedResponse) -> GeneratedResponse {
         note(canned)
         var response = GeneratedResponse(status: canned.status(answering: request.method))
+        response.isByRule = true
         switch canned.content {
         case .text(let template):
             response.body = BodyTemplate.expand(

@@ -215,7 +215,7 @@ extension Exchange {
         served.head.fields.remove(name: "Age")
         served.head.fields.remove(name: "Content-Length")
         note(canned)
-        let sink = try begin(served.head, length: served.contentLength)
+        let sink = try begin(served.head, length: served.contentLength, isByRule: true)
         let isBodiless = ResponseParser.hasNoBody(
             status: served.head.status,
             method: request.method

@@ -89,7 +89,8 @@ extension Exchange {
 
     private func answerByRule() throws(LupinError) -> Need? {
         guard let canned = plan?.respond else { throw .stopping }
-        if canned.isSentFromFile(answering: request.method) { return .demand }
+        let isSlow = plan?.answersSlowly == true
+        if isSlow || canned.isSentFromFile(answering: request.method) { return .demand }
         course.presented()
         let (source, sink) = try present(response(canned))
         return try begin(from: source, to: sink)

@@ -52,10 +52,12 @@ import Testing
         let rules = [
             rule("a", "request", "timeouts.total"),
             rule("b", "respond") { $0.respond = CannedResponse(status: 403) },
+            rule("c", "request", "response", "throttle.down") { $0.steps = [.delay(.seconds(1))] },
         ]
         #expect(
             try parts(rules) == [
                 "a:1 request lupin answers itself", "a:2 timeouts.total holds", "b:1 respond holds",
+                "c:1 request adds", "c:2 response adds", "c:3 throttle.down holds",
             ]
         )
     }

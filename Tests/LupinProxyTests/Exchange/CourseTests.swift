@@ -144,14 +144,24 @@ struct CourseTests {
         }
     }
 
-    @Test func `a rule that answers waits for nothing, whatever else it says`() throws {
-        let plan = try Self.plan {
-            $0.respond = CannedResponse(status: 204)
-            $0.steps = [.delay(.seconds(1))]
+    @Test func `a rule that answers waits for what makes it slow, and for nothing else`() throws {
+        let answer = CannedResponse(status: 204)
+        let quick = try Self.plan {
+            $0.respond = answer
+            $0.responseSteps = [.remove(pattern: "server")]
             $0.flags[.resume] = true
         }
-        #expect(atMatch(plan) == nil)
-        #expect(atMatch(plan, asksForOwner: true) == .unknownClient)
+        #expect(atMatch(quick) == nil)
+        #expect(atMatch(quick, asksForOwner: true) == .unknownClient)
+        for slow: (inout Rule) -> Void in [
+            { $0.steps = [.delay(.seconds(1))] }, { $0.throttle.down = .some(1) },
+        ] {
+            let plan = try Self.plan { rule in
+                rule.respond = answer
+                slow(&rule)
+            }
+            #expect(atMatch(plan) == .demand)
+        }
     }
 
     @Test func `what the plan does not say can need one too`() {
