@@ -318,6 +318,12 @@ struct ExplainText {
             let trust = explanation.trustName.map { ", trusted by policy \($0)" } ?? ""
             lines.append("sent to \(origin.hostAndPort), \(hop)\(trust)")
         }
+        if let rule = explanation.lateProxyRule {
+            lines.append(
+                "the proxy can't ask the client for a password (NTLM, Negotiate): for that, the rule "
+                    + "\"\(rule)\" must match by the host alone"
+            )
+        }
         return lines
     }
 

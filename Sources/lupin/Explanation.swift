@@ -62,6 +62,7 @@ struct Explanation {
     var answer: CannedResponse? { result.answer }
     var isPurge: Bool { result.isPurge }
     var judgesNames: Bool { result.judgesNames }
+    var lateProxyRule: String? { result.lateProxyRule }
 
     // MARK: Where it goes
 

@@ -54,6 +54,28 @@ struct ExplainCommandTests {
         #expect(json.contains("\"direct_since\"") == list.isEmpty)
     }
 
+    @Test(arguments: [
+        ("{host: a.test, path: /**}", "", true), ("{host: a.test}", "", false),
+        ("{host: a.test, path: /**}", "me:secret@", false),
+    ])
+    func `a parent proxy that can't ask the client is told`(
+        match: String,
+        userinfo: String,
+        isLate: Bool
+    ) throws {
+        let rules = """
+            lupin: 1
+            rules:
+              - {name: late, match: \(match), proxy: "http://\(userinfo)p.test:3128", intercept: true}
+
+            """
+        let output = try explain("https://a.test/x", rules: rules).output
+        #expect(output.contains("sent to a.test:443, by the parent proxy http://p.test:3128"))
+        #expect(output.contains("the rule \"late\" must match by the host alone") == isLate)
+        let plain = try explain("http://a.test/x", rules: rules).output
+        #expect(!plain.contains("must match by the host alone"))
+    }
+
     @Test func `every rule, every key and the request are told, no secret is`() throws {
         let result = try explain("-H", "Cookie: a=geheim", "https://API.github.com/user")
         #expect(result.code == 0)

@@ -190,6 +190,78 @@ struct ParentPasswordTests {
         }
     }
 
+    /// A rule that names its parent once the request is seen.
+    private static func late(_ match: String, _ parent: PlayedOrigin) -> String {
+        "rules: [{name: late, match: {host: origin.test, \(match)}, "
+            + "proxy: \"http://\(parent.authority)\", request: [{set: {X-Inside: \"1\"}}]}]"
+    }
+
+    @Test(arguments: ["path: /1", "method: GET"])
+    func `a parent that is known inside only gets the password of the CONNECT`(
+        match: String
+    ) async throws {
+        let parent = try PlayedOrigin()
+        try await ProxyFixture.run(Self.late(match, parent)) { proxy in
+            let outer = try Self.connect(proxy, Self.password)
+            #expect(try outer.response(to: "CONNECT").status == 200)
+            let client = try outer.secure(SecureSocket.Client("origin.test"))
+            try client.send("GET", "https://origin.test/1")
+            let link = try parent.accept()
+            #expect(try link.requestHead()["Proxy-Authorization"] == "Basic dTpw")
+            try link.send(head("HTTP/1.1 200 Connected"))
+            let far = try link.secure(try proxy.authority.server("origin.test", ["http/1.1"]))
+            try Self.serve(far, client)
+            // Another client shares neither the connection nor the password.
+            let other = try Self.connect(proxy)
+            #expect(try other.response(to: "CONNECT").status == 200)
+            let stranger = try other.secure(SecureSocket.Client("origin.test"))
+            try stranger.send("GET", "https://origin.test/1")
+            let second = try parent.accept()
+            #expect(try second.requestHead()["Proxy-Authorization"] == nil)
+            try second.reply(407, "Proxy-Authenticate: Basic realm=\"corp\"")
+            let refused = try stranger.response()
+            #expect(refused.status == 502)
+            #expect(refused.bodyText.contains("where the rule \"late\" matches by the host alone"))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `so it does for clear text inside`(decrypts: Bool) async throws {
+        let parent = try PlayedOrigin()
+        let judging =
+            "rules: [{match: {not: {host: origin.test}}, respond: {status: 403}}, "
+            + "{match: {path: /1}, proxy: \"http://\(parent.authority)\"}]"
+        let rules = decrypts ? Self.late("path: /1", parent) : judging
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let authority = origin.authority("origin.test")
+            let client = try proxy.client()
+            try client.send("CONNECT", authority, [Self.password])
+            #expect(try client.response(to: "CONNECT").status == 200)
+            try client.send("GET /1 HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+            let link = try parent.accept()
+            #expect(try link.request()["Proxy-Authorization"] == "Basic dTpw")
+            try link.reply(body: "fine")
+            #expect(try client.response().bodyText == "fine")
+        }
+    }
+
+    @Test func `a login that takes messages is not shown to it`() async throws {
+        let parent = try PlayedOrigin()
+        try await ProxyFixture.run(Self.late("path: /1", parent)) { proxy in
+            let outer = try Self.connect(proxy, "Proxy-Authorization: NTLM one")
+            #expect(try outer.response(to: "CONNECT").status == 200)
+            let client = try outer.secure(SecureSocket.Client("origin.test"))
+            try client.send("GET", "https://origin.test/1")
+            let link = try parent.accept()
+            #expect(try link.requestHead()["Proxy-Authorization"] == nil)
+            try link.reply(407, "Proxy-Authenticate: NTLM")
+            let response = try client.response()
+            #expect(response.status == 502)
+            #expect(response.bodyText.contains("where the rule \"late\" matches by the host alone"))
+        }
+    }
+
     @Test func `a parent that is down is told inside`() async throws {
         try await Self.run { proxy, parent in
             parent.close()

@@ -167,6 +167,16 @@ package struct DryRunResult: Sendable {
         if case .parent(let parent) = way { parent } else { nil }
     }
 
+    /// The rule that names the parent proxy only once the request is seen: by a 407 this proxy
+    /// asks nobody, since the client's CONNECT came before; nil where the CONNECT has it as well.
+    package var lateProxyRule: String? {
+        guard preview != nil, case .connect(.intercept) = entry, let parent,
+            parent.userinfo == nil, let rule = plan.proxyRule
+        else { return nil }
+        let connect = dryRun.rules.plan(for: request.connectSubject)
+        return dryRun.parent(to: request.origin, as: .https, connect) == parent ? nil : rule
+    }
+
     /// The way of the request.
     var way: UpstreamWay { dryRun.way(to: finalOrigin, as: wayScheme, plan) }
 

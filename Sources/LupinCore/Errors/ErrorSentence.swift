@@ -22,7 +22,8 @@ extension ErrorKind {
         case 407? where self == .httpRequestDenied && status == 502:
             return "\(parent.text) wants to know who asks, and the client's user and password are "
                 + "for lupin: put others into \(parent.key)."
-        case 407?: return parent.challengeText
+        // lupin's own CONNECT, for a request inside that of the client.
+        case 407?: return parent.challengeText(isInside: self == .destinationUnavailable)
         case let answered?:
             return "\(parent.text) answered CONNECT with \(answered), so there is no tunnel to "
                 + "\(host). "

@@ -60,11 +60,17 @@ package final class FailedParent: Sendable, Equatable {
     /// Where its user and password belong.
     var key: String { rule.map { "`proxy` of the rule \"\($0)\"" } ?? "`upstream.proxy`" }
 
-    /// What a 407 to the client means, and what helps.
-    var challengeText: String {
+    /// What a 407 to the client means, and what helps; `isInside` where it came too late for it.
+    func challengeText(isInside: Bool) -> String {
+        let late =
+            isInside
+            ? rule.map {
+                "lupin can ask the client only where the rule \"\($0)\" matches by the host alone"
+            } : nil
         guard let challenge else {
-            return "\(text) wants to know who asks: put user and password into the client's proxy "
-                + "setting, or into \(key)."
+            let remedy = late.map { ". \($0): let it, or put" } ?? ": put"
+            let place = late == nil ? "the client's proxy setting, or into " : ""
+            return "\(text) wants to know who asks\(remedy) user and password into \(place)\(key)."
         }
         let schemes = challenge.offers.joined(separator: ", ")
         if let scheme = challenge.refused, let refused = challenge.refusedText {
@@ -75,7 +81,7 @@ package final class FailedParent: Sendable, Equatable {
                     : "It offers only \(schemes), which the client has to speak.")
         }
         return "\(text) wants to know who asks, by \(schemes): lupin does not log in by that, so "
-            + "the client has to."
+            + "the client has to." + (late.map { " \($0)." } ?? "")
     }
 }
 

@@ -326,7 +326,7 @@ extension Exchange {
 
     /// The client's own Proxy-Authorization for the CONNECT that lupin makes for its request; nil
     /// where it is for lupin, or for one connection alone.
-    private var ownLogin: String? {
+    var ownLogin: String? {
         guard client.user == nil, let login = request.fields.value(of: .proxyAuthorization),
             ConnectionLogin(credentials: login.utf8Span.span) == nil
         else { return nil }
@@ -344,7 +344,10 @@ extension Exchange {
     }
 
     func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
-        mayGoDirectly ? nil : try connector.parent(to: origin)
+        guard !mayGoDirectly, var parent = try connector.parent(to: origin) else { return nil }
+        let parentTunnel = interceptedTunnel?.parentTunnel
+        parentTunnel?.show(to: &parent, for: origin, isRedirected: hasMoved)
+        return parent
     }
 
     private func originSecurity(for origin: Origin) throws(LupinError) -> OriginSecurity {

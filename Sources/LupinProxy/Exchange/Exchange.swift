@@ -209,7 +209,9 @@ final class Exchange: IndexedMember {
 
     /// Tunnels a CONNECT, as long as what is inside may stay unseen.
     private func goThrough(to origin: Origin) async throws(LupinError) -> Ending {
+        let passage = snapshot.judgesNames ? try passage(to: origin) : nil
         interception = try await tunnel(to: origin)
+        interception?.parentTunnel = passage
         return interception == nil ? .keep : .intercept
     }
 

@@ -35,6 +35,17 @@ extension Exchange {
 }
 
 extension Exchange {
+    /// What the password of this CONNECT may open to the requests inside, where no parent is asked
+    /// with it first.
+    func passage(to origin: Origin) throws(LupinError) -> ParentTunnel? {
+        guard let login = ownLogin else { return nil }
+        guard var parent = try parentHop(to: origin), parent.proxy.userinfo == nil else {
+            return ParentTunnel(login: login, to: origin)
+        }
+        parent.login = login
+        return ParentTunnel(nil, to: origin, by: parent, since: now)
+    }
+
     /// Asks the parent proxy for a tunnel before the client is told that it has one: afterwards no
     /// 407 can reach a client that knows the password.
     ///
@@ -49,7 +60,10 @@ extension Exchange {
         // With a user of ours, the client's credentials were for lupin.
         guard client.user == nil, plan?.respond == nil, resources.shared.tape == nil,
             var parent = try parentHop(to: origin), parent.proxy.userinfo == nil
-        else { return false }
+        else {
+            interception.parentTunnel = try passage(to: origin)
+            return false
+        }
         let hop = NextHop.parent(parent)
         let credentials = resources.shared.servers.parentCredentials
         parent.login = request.fields.value(of: .proxyAuthorization)

@@ -80,15 +80,10 @@ package struct OriginConnector {
             )
         }
         let isSecure = parent.scheme == .https
-        var hop = ParentHop(
+        return ParentHop(
             proxy: parent,
             security: isSecure ? try policy.securities.security(SecurityDemand()) : nil
         )
-        if let granted = parentTunnel?.parent, granted.proxy == parent {
-            hop.login = granted.login
-            hop.user = granted.user
-        }
-        return hop
     }
 
     /// Makes a connection to a server of lupin's own that speaks another protocol, with TLS where

@@ -38,8 +38,14 @@ struct FailedParentTests {
         ),
         (
             .destinationUnavailable, 407, "corp",
-            "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks: put user and "
-                + "password into the client's proxy setting, or into `proxy` of the rule \"corp\"."
+            "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks. lupin can ask the "
+                + "client only where the rule \"corp\" matches by the host alone: let it, or put "
+                + "user and password into `proxy` of the rule \"corp\"."
+        ),
+        (
+            .destinationUnavailable, 407, nil,
+            "The parent proxy p.test:3128 wants to know who asks: put user and password into the "
+                + "client's proxy setting, or into `upstream.proxy`."
         ),
         (
             .proxyConfigurationError, 407, "corp",
@@ -168,6 +174,16 @@ struct FailedParentTests {
         let line = try #require(parseJSON(text))
         #expect(RecordedEnd(line).lines.contains("why: \(sentence)"))
         #expect(!error.sentence.contains("cGxhbnRlZA"))
+    }
+
+    @Test func `a login that takes messages needs a rule by the host alone`() {
+        var fields = FieldSection()
+        fields.add(name: "Proxy-Authenticate", value: "NTLM")
+        let challenge = ParentChallenge(to: nil, in: fields)
+        let error = LupinError(.destinationUnavailable, host: "h", side: .upstream)
+            .blaming("p.test:3128", status: 407, challenge: challenge).naming(parentRule: "corp")
+        let late = "lupin can ask the client only where the rule \"corp\" matches by the host alone."
+        #expect(error.sentence.hasSuffix("so the client has to. \(late)"))
     }
 
     @Test func `a client whose password is for lupin can't log in to the parent`() {

@@ -92,6 +92,57 @@ struct ParentTunnelTests {
         }
     }
 
+    // MARK: Whose password it is
+
+    /// What `tunnel` shows to the parent `name` on the way to `host`.
+    private static func shown(
+        by tunnel: ParentTunnel,
+        to name: String,
+        userinfo: String? = nil,
+        for host: String = "a.test",
+        isRedirected: Bool = false
+    ) throws -> String? {
+        let proxy = ParentProxy(host: try #require(Host(name)), port: 3128, userinfo: userinfo)
+        var hop = ParentHop(proxy: proxy, security: nil)
+        let origin = Origin(scheme: .http, host: try #require(Host(host)), port: 443)
+        tunnel.show(to: &hop, for: origin, isRedirected: isRedirected)
+        return hop.login
+    }
+
+    private static func target() throws -> Origin {
+        Origin(scheme: .https, host: try #require(Host("a.test")), port: 443)
+    }
+
+    @Test func `parents that rules name inside get the password of the CONNECT`() throws {
+        let tunnel = ParentTunnel(login: "Basic dTpw", to: try Self.target())
+        #expect(try Self.shown(by: tunnel, to: "p.test") == "Basic dTpw")
+        #expect(try Self.shown(by: tunnel, to: "q.test") == "Basic dTpw")
+        // This one has credentials of the rules file.
+        #expect(try Self.shown(by: tunnel, to: "r.test", userinfo: "me:secret") == nil)
+        #expect(tunnel.lend() == nil && !tunnel.isByLogin)
+    }
+
+    @Test func `a redirect brings it to no parent that has not got it`() throws {
+        let tunnel = ParentTunnel(login: "Basic dTpw", to: try Self.target())
+        #expect(try Self.shown(by: tunnel, to: "p.test", isRedirected: true) == nil)
+        #expect(try Self.shown(by: tunnel, to: "p.test", for: "b.test") == nil)
+        #expect(try Self.shown(by: tunnel, to: "p.test") == "Basic dTpw")
+        #expect(
+            try Self.shown(by: tunnel, to: "p.test", for: "b.test", isRedirected: true)
+                == "Basic dTpw"
+        )
+        #expect(try Self.shown(by: tunnel, to: "q.test", isRedirected: true) == nil)
+    }
+
+    @Test func `the password that a parent was asked with is for that one alone`() throws {
+        let name = try #require(Host("p.test"))
+        var asked = ParentHop(proxy: ParentProxy(host: name, port: 3128), security: nil)
+        asked.login = "Basic dTpw"
+        let tunnel = ParentTunnel(nil, to: try Self.target(), by: asked, since: 0)
+        #expect(try Self.shown(by: tunnel, to: "p.test", for: "b.test") == "Basic dTpw")
+        #expect(try Self.shown(by: tunnel, to: "q.test") == nil)
+    }
+
     // MARK: Ways
 
     private static func challenge(_ value: String) -> String {
