@@ -75,6 +75,26 @@ struct PromptAcknowledgementTests {
         }
     }
 
+    @Test func `so is each message in a tunnel, however much came before`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            #expect(try client.connect(origin.authority).status == 200)
+            let near = client.stream.socket
+            let far = try origin.accept().stream.socket
+            func exchange() throws {
+                try near.send(pattern: 1, count: 8 << 10)
+                try far.receive(pattern: 1, count: 8 << 10)
+                try far.send("ok")
+                #expect(try near.receive(exactly: 2) == Array("ok".utf8))
+            }
+            for _ in 0..<20 { try exchange() }
+            let kept = try Kept(client, exchange)
+            try near.send("the first piece")
+            try kept.expectPrompt("the first piece of a message")
+        }
+    }
+
     @Test func `a request that comes in one piece costs no call`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin { try $0.serve() }

@@ -3,6 +3,27 @@ package import LupinCore
 package import LupinIO
 package import LupinWire
 
+/// The beginnings of the messages in bytes of which only the directions are known.
+///
+/// They may be long and fast, so only what begins one is acknowledged at once. A new one begins
+/// where the other direction has sent something.
+package struct PromptBeginning {
+    private var receivedMax: UInt64?
+    private var sent: UInt64 = 0
+
+    package static let bytesMax: UInt64 = 64 << 10
+
+    package init() {}
+
+    /// Whether what has come belongs to a beginning; the counts are those of the connection.
+    package mutating func includes(received: UInt64, sent: UInt64) -> Bool {
+        if let receivedMax, sent == self.sent { return received < receivedMax }
+        self.sent = sent
+        receivedMax = received &+ Self.bytesMax
+        return true
+    }
+}
+
 /// Reads the body of the message whose head was just read from `channel`.
 package final class HTTP1BodyReader: BodySource {
     private let channel: Channel
@@ -14,12 +35,8 @@ package final class HTTP1BodyReader: BodySource {
     private var takesAll = false
     /// Payload at the front of the channel's input.
     private var ready = 0
-    /// The count of received bytes beyond which none are acknowledged before the kernel does so.
-    private var promptMax = UInt64.max
-
-    /// A tunnel or a body without an end may be long and fast: only what begins it is acknowledged
-    /// at once.
-    private static let promptBytes: UInt64 = 64 << 10
+    /// What of a tunnel, or of a body without an end, is acknowledged before the kernel does so.
+    private var prompt = PromptBeginning()
 
     package init(_ channel: Channel, side: Side, limits: HTTP1Limits) {
         self.channel = channel
@@ -32,7 +49,7 @@ package final class HTTP1BodyReader: BodySource {
     package func begin(_ framing: BodyFraming) {
         decoder.begin(framing)
         takesAll = framing == .untilClose
-        promptMax = takesAll ? channel.bytesReceived &+ Self.promptBytes : .max
+        prompt = PromptBeginning()
         ready = 0
     }
 
@@ -112,7 +129,9 @@ package final class HTTP1BodyReader: BodySource {
 
     /// The rest of the body may come only once the beginning is acknowledged.
     private func blocked() -> BodyProgress {
-        if channel.bytesReceived < promptMax { channel.acknowledge() }
+        if !takesAll || prompt.includes(received: channel.bytesReceived, sent: channel.bytesSent) {
+            channel.acknowledge()
+        }
         return .blocked
     }
 
