@@ -22,7 +22,7 @@ package enum Attached: Sendable, Hashable {
     case parentIdentity(ParentProxy)
     /// The client's own Proxy-Authorization for a parent proxy without credentials of ours.
     case clientIdentity(String)
-    /// Responses of a private cache, which are kept for one user.
+    /// Responses of a private cache, which are kept apart for each user.
     case privateResponses
     /// A redirect was followed, with the attachments of the rules of its target.
     case followedRedirect
@@ -39,13 +39,15 @@ package enum Attached: Sendable, Hashable {
 
     package var gate: Gate {
         switch self {
-        case .token, .secret, .cookies, .clientCertificate, .privateResponses: .owner
+        case .token, .secret, .cookies, .clientCertificate: .owner
         // All requests of all users use the parent proxy of the file, as the manual says.
         case .parentIdentity: .anybody
         // The rules are evaluated again for each hop, with their own attachments.
         case .followedRedirect: .anybody
         // The client's own; no other client gets the connection.
         case .clientIdentity, .connectionLogin: .anybody
+        // Nothing is added to the request, and what is stored is apart for each user.
+        case .privateResponses: .anybody
         }
     }
 

@@ -136,8 +136,7 @@ struct SecondLupinTests {
     }
 
     @Test func `what a private cache has of one is not another one's`() async throws {
-        let keeper = "access: {credentials: any}\n" + everywhere("cache: {mode: private}")
-        try await LupinPair.run(keeper: keeper) { pair in
+        try await LupinPair.run(keeper: everywhere("cache: {mode: private}")) { pair in
             let origin = try PlayedOrigin()
             // Each gets their own response; the last two are not known, and share with nobody.
             let users = [LocalUsers.stranger, LocalUsers.stranger &+ 1, nil, nil]

@@ -4,8 +4,6 @@ import LupinTestKit
 import Testing
 
 struct CachePartitionTests {
-    private static let anybody = "access: {credentials: any}"
-
     @Test func `in a private cache each Authorization has its own`() async throws {
         try await ProxyFixture.run(everywhere("cache: {mode: private}")) { proxy in
             let (flaky, origin) = try proxy.flaky(
@@ -27,7 +25,7 @@ struct CachePartitionTests {
     @Test func `in a private cache each user has their own`() async throws {
         let users = try ClientUsers()
         try await ProxyFixture.run(
-            everywhere("cache: {mode: private}", Self.anybody),
+            everywhere("cache: {mode: private}"),
             authentication: [users.authentication]
         ) { proxy in
             let (flaky, origin) = try proxy.flaky(.fresh("one"), .fresh("two"))
@@ -40,16 +38,41 @@ struct CachePartitionTests {
         }
     }
 
-    @Test func `a private cache is not for strangers`() async throws {
-        let users = try ClientUsers()
+    @Test func `so has each user of the machine, and who is not known`() async throws {
+        let users = LocalUsers()
         try await ProxyFixture.run(
             everywhere("cache: {mode: private}"),
-            authentication: [users.authentication]
+            identify: users.identify
         ) { proxy in
-            let (flaky, origin) = try proxy.flaky(.fresh("one"))
-            let response = try proxy.client().get(origin.url(), ClientUsers.alice)
-            #expect(response.status == 403)
-            #expect(flaky.asked == 0)
+            let (flaky, origin) = try proxy.flaky(
+                .fresh("mine"),
+                .fresh("theirs"),
+                .fresh("another's"),
+                .fresh("nobody's")
+            )
+            let clients = [
+                (try proxy.client(), "mine"), (try users.stranger(proxy), "theirs"),
+                (try users.client(proxy, of: LocalUsers.stranger &+ 1), "another's"),
+                (try users.client(proxy, of: nil), "nobody's"),
+            ]
+            for (client, body) in clients + clients {
+                #expect(try client.get(origin.url()).bodyText == body)
+            }
+            #expect(flaky.asked == 4)
+        }
+    }
+
+    @Test func `a token in a private cache is still its owner's alone`() async throws {
+        let users = LocalUsers()
+        let rules = """
+            tokens: {one: {bearer: aaa111}}
+            rules: [{match: {path: /**}, cache: {mode: private}, request: [{auth: one}]}]
+            """
+        try await ProxyFixture.run(rules, identify: users.identify) { proxy in
+            let (flaky, origin) = try proxy.flaky(.fresh("mine"))
+            #expect(try proxy.client().get(origin.url()).bodyText == "mine")
+            #expect(try users.stranger(proxy).get(origin.url()).status == 403)
+            #expect(flaky.asked == 1)
         }
     }
 
