@@ -56,6 +56,8 @@ extension LiveExchange {
         case program = "embedding_program"
         /// The delay that a rule demands.
         case delay = "delay_of_a_rule"
+        /// The rate that a rule allows, in either direction.
+        case throttle = "throttle_of_a_rule"
         /// The end of the pause before a retry.
         case nextAttempt = "next_attempt"
         /// The end of a pause that the origin asked for.
@@ -173,6 +175,7 @@ extension Exchange {
 
     /// What the exchange waits for now.
     fileprivate var wait: LiveExchange.Wait {
+        if throttleDeadline < .max { return .throttle }
         if record.tunnel != nil { return .tunnelEnd }
         if !hasRequest { return .request }
         if let awaited { return awaited }

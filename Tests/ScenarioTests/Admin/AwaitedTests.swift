@@ -53,6 +53,38 @@ struct AwaitedTests {
         }
     }
 
+    @Test(arguments: ["up", "down"])
+    func `the throttle of a rule`(direction: String) async throws {
+        try await run("throttle: {\(direction): 1KiB/s}") { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let body = String(repeating: "x", count: 20_000)
+            try client.send("POST", origin.url(), body: body)
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            if direction == "down" {
+                _ = try connection.stream.text(body.utf8.count)
+                try connection.reply(body: body)
+            }
+            try expect("throttle_of_a_rule", proxy)
+            client.close()
+        }
+    }
+
+    @Test func `so it is in a tunnel`() async throws {
+        let rules =
+            ProxyFixture.adminSocket
+            + "rules: [{name: slow, match: {host: 127.0.0.1}, throttle: {up: 1KiB/s}}]"
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            #expect(try client.connect(origin.authority).status == 200)
+            try client.send(String(repeating: "x", count: 20_000))
+            try expect("throttle_of_a_rule", proxy)
+            client.close()
+        }
+    }
+
     @Test func `the program that prints a token`() async throws {
         let tokens = "tokens: {me: {command: [/bin/sleep, '2']}}\n"
         try await run("request: [{auth: me}]", tokens) { proxy in
