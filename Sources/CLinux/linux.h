@@ -1,6 +1,6 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, files below a
-// folder, and who is at the other end of a local socket.
+// inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, and files below
+// a folder.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
@@ -284,32 +284,6 @@ static inline int linux_adopt(int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return -1;
     return fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-}
-
-/// struct ucred, which the headers show only under _GNU_SOURCE.
-struct linux_peer {
-    /// Its number in the reader's pid namespace; 0 where it has none there.
-    int32_t process;
-    uint32_t user;
-    uint32_t group;
-};
-
-/// Who made the other end of a local socket; 0 where the kernel tells.
-static inline int linux_read_peer(int fd, struct linux_peer *_Nonnull peer) {
-    socklen_t length = sizeof *peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length);
-}
-
-/// Whether the client of an accepted local socket is in another network namespace.
-///
-/// The accepted end belongs to the client's namespace. Before Linux 5.14 the kernel doesn't tell,
-/// and the answer is false.
-static inline bool linux_client_is_elsewhere(int listener, int accepted) {
-    uint64_t ours = 0, theirs = 0;
-    socklen_t length = sizeof ours;
-    const int netns_cookie = 71;  // SO_NETNS_COOKIE, younger than some headers.
-    if (getsockopt(listener, SOL_SOCKET, netns_cookie, &ours, &length) != 0) return false;
-    return getsockopt(accepted, SOL_SOCKET, netns_cookie, &theirs, &length) != 0 || ours != theirs;
 }
 
 static inline int linux_watch_begin(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }

@@ -11,6 +11,8 @@ struct AdminReply {
     var status: Int
     /// The ID in `Lupin-Last`: of the latest exchange that ended.
     var lastID: String?
+    /// Whether it runs in another network than this command, where its addresses mean others.
+    var isElsewhere = false
     var body: [UInt8]
 
     var isSuccess: Bool { status / 100 == 2 }
@@ -210,6 +212,7 @@ struct AdminClient: Sendable {
         return AdminReply(
             status: Int(head.status),
             lastID: head.head.fields.value(of: "Lupin-Last"),
+            isElsewhere: head.head.fields.value(of: "Lupin-Network") != nil,
             body: body
         )
     }

@@ -61,6 +61,12 @@ struct ConfinedBelongings {
                         + "as one of another version does, so they can't be kept from the command; "
                         + "end or restart it"
                 )
+            case .refused:
+                throw ConfinedRefusal(
+                    message: "\(Self.title(of: socket)) runs in another network and another user "
+                        + "namespace, and tells nobody there which files it keeps, so they can't be "
+                        + "kept from the command; run it where that lupin runs, or end that"
+                )
             case .silent:
                 throw ConfinedRefusal(
                     message: "\(Self.title(of: socket)) does not answer, so its files can't "

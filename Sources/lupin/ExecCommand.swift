@@ -189,7 +189,8 @@ struct ExecCommand: ParsableCommand {
         let before = ChildSignals.block()
         if record != nil || replay != nil { return try runWithTape(before) }
         if try runTraced(before) { return }
-        let found = proxy == nil && rulesFile == nil ? RunningLupin.findTrusted() : nil
+        let found =
+            proxy == nil && rulesFile == nil ? RunningLupin.findTrusted(isForRules: confine) : nil
         // A confined command has a proxy of its own, by the same rules.
         if confine { return try runConfined(by: rulesFile ?? found?.rules.file, before) }
         let running = found
@@ -292,7 +293,7 @@ struct ExecCommand: ParsableCommand {
     private func runWithTape(_ before: SignalsBefore) throws {
         // A proxy without a network sends no secret, and the machine may not have them. Those that
         // are there are still kept from the command.
-        let running = rulesFile == nil ? RunningLupin.findTrusted() : nil
+        let running = rulesFile == nil ? RunningLupin.findTrusted(isForRules: true) : nil
         let rules = try LocatedRules(
             explicit: rulesFile ?? running?.rules.file,
             secrets: replay != nil ? .available : .required

@@ -10,8 +10,21 @@ enum RunningLupin {
     }
 
     /// The same at the default socket, if its proxy is one that this user may trust, too.
-    static func findTrusted() -> RunningStatus? {
-        guard let running = find(socket: nil) else { return nil }
+    ///
+    /// One of another network serves for its rules (`isForRules`), not to send anything through.
+    static func findTrusted(isForRules: Bool = false) -> RunningStatus? {
+        guard
+            let reply = AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: nil),
+            let running = reply.decoded(as: RunningStatus.self)
+        else { return nil }
+        if reply.isElsewhere {
+            if isForRules { return running }
+            StandardError.print(
+                "lupin: warning: the lupin of process \(running.pid) listens in another network, "
+                    + "so it is left alone"
+            )
+            return nil
+        }
         guard let proxy = try? ProxyAddress(url: running.proxy) else { return nil }
         guard let refusal = TrustedServer.refusal(of: proxy) else { return running }
         StandardError.print("lupin: warning: \(refusal)")

@@ -69,10 +69,22 @@ package enum ProcessOwner {
         return owner != geteuid()
     }
 
-    private static var userMap: UserMap? {
-        ProcessFiles.content(of: "/proc/self/uid_map", bytesMax: 64 << 10)
+    private static var userMap: UserMap? { userMap(of: "self") }
+
+    /// The users that a process knows; nil where nobody tells.
+    static func userMap(of process: String) -> UserMap? {
+        ProcessFiles.content(of: "/proc/\(process)/uid_map", bytesMax: 64 << 10)
             .map { UserMap(table: $0) }
     }
+
+    /// Identifies the user namespace of this process.
+    static var namespace: [UInt64]? { FileStatus(path: "/proc/self/ns/user")?.identity }
+
+    /// Whether it is that of the machine, in which all others lie.
+    static var isOutermost: Bool { namespace?.last == outermostInode }
+
+    /// USER_NS_INIT_INO, younger than some headers.
+    private static let outermostInode: UInt64 = 0xEFFF_FFFD
 
     /// The home of that user, if it is there and this user's; nil otherwise.
     ///

@@ -34,8 +34,7 @@ package enum LocalSocketProblem: Error, Equatable, Sendable {
 package final class LocalListener: PausableListener {
     /// The result of an attempt to accept.
     package enum Accepted {
-        /// A connection and the user who made it, where the kernel reports the user.
-        case connection(Channel, user: UInt32?)
+        case connection(Channel, LocalClient)
         case blocked
         /// No descriptor or memory is left: stop accepting for a while.
         case exhausted
@@ -192,16 +191,8 @@ package final class LocalListener: PausableListener {
             return .blocked
         }
         let accepted = Descriptor(owning: Int32(truncatingIfNeeded: result))
-        // A confined command has its user's number, and a network of its own.
-        let user =
-            linux_client_is_elsewhere(descriptor, accepted.raw)
-            ? nil : LocalSocket.peer(of: accepted.raw)?.user
-        return .connection(try Channel(owning: accepted, on: loop), user: user)
-    }
-
-    /// Whether the client of an accepted channel is in another network, if the kernel tells.
-    package func isElsewhere(_ channel: Channel) -> Bool {
-        linux_client_is_elsewhere(descriptor, channel.descriptor)
+        let client = LocalClient(of: accepted.raw, from: descriptor)
+        return .connection(try Channel(owning: accepted, on: loop), client)
     }
 
     // MARK: The file
@@ -340,7 +331,7 @@ package enum LocalSocket {
         return peer(of: socket.raw)?.process
     }
 
-    fileprivate static func peer(of descriptor: Int32) -> linux_peer? {
+    static func peer(of descriptor: Int32) -> linux_peer? {
         var peer = linux_peer()
         // Safety: the call fills the struct it is given.
         return unsafe linux_read_peer(descriptor, &peer) == 0 ? peer : nil

@@ -160,7 +160,9 @@ final class AdminConnection {
         head.fields.add(name: "Content-Type", value: answer.contentType)
         head.fields.add(name: "Cache-Control", value: "no-store")
         head.fields.add(name: "X-Content-Type-Options", value: "nosniff")
-        for (name, value) in answer.fields { head.fields.add(name: name, value: value) }
+        for (name, value) in answer.fields + guarded.fields {
+            head.fields.add(name: name, value: value)
+        }
         var body = ResponseBody(framing: .length(UInt64(answer.body.count)))
         body.contentLength = UInt64(answer.body.count)
         body.date = HTTPDate.text(SystemCall.wallMicroseconds() / 1_000_000)

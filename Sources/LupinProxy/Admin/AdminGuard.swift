@@ -8,8 +8,8 @@ import LupinUpstream
 
 /// The access check of one connection to the admin interface.
 enum AdminGuard {
-    /// The connection came by the socket; its client is this user.
-    case local(user: UInt32?)
+    /// The connection came by the socket; its client must be this user, and no confined command.
+    case local(LocalClient)
     /// The connection came by TCP to this address of ours.
     case remote(AdminHTTPSettings, listener: SocketAddress, local: SocketAddress?)
     /// The connection came to the listener for metrics, which needs no token.
@@ -26,6 +26,12 @@ enum AdminGuard {
         }
     }
 
+    /// What each answer tells of the connection.
+    var fields: [(name: String, value: String)] {
+        guard case .local(let client) = self, client.network != .own else { return [] }
+        return [("Lupin-Network", "other")]
+    }
+
     /// Whether every client that can reach the listener may make this request.
     func isOpen(_ request: RequestHead) -> Bool {
         guard case .inspector = self else { return false }
@@ -36,9 +42,16 @@ enum AdminGuard {
     /// The refusal of the request; nil when it is allowed.
     func refusal(_ request: RequestHead) -> AdminAnswer? {
         switch self {
-        case .local(let user):
-            if let user, user == ProcessOwner.userNumber || user == 0 { return nil }
-            return refused(403, "this lupin belongs to another user")
+        case .local(let client):
+            guard client.isOwner else {
+                return refused(403, "this lupin belongs to another user")
+            }
+            guard client.network == .enclosed else { return nil }
+            return refused(
+                403,
+                "this lupin answers nobody in a network of another user namespace, as a confined "
+                    + "command, `unshare -r` and some containers have one; ask it outside of that"
+            )
         case .remote(let settings, let listener, let local):
             let addresses = [listener, local].compactMap(\.self)
             guard Self.isNamed(addresses, by: request) else {

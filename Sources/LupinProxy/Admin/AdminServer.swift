@@ -214,7 +214,7 @@ final class AdminServer {
             await waitForRoom(.local, at: listener, slot)
             if isClosed { return }
             switch (try? listener.accept()) ?? .exhausted {
-            case .connection(let channel, let user): serve(channel, .local(user: user))
+            case .connection(let channel, let client): serve(channel, .local(client))
             case .blocked: _ = await slot.park(for: .ready | .cut)
             case .exhausted: await rest(listener, slot)
             }

@@ -70,6 +70,8 @@ package struct Belonging: Sendable, Hashable {
 
     /// The line that asks a sibling for its own.
     package static let query = "belongings"
+    /// The answer to who may be a confined command.
+    package static let refusal = "elsewhere"
     /// The end of a whole answer.
     private static let end = "."
 
@@ -99,6 +101,8 @@ package struct Belonging: Sendable, Hashable {
         case belongings([Belonging])
         /// It runs another version, which does not know the question or says more.
         case unknown
+        /// It takes this process for one that may be a confined command.
+        case refused
         /// It says nothing: it begins, ends or hangs.
         case silent
     }
@@ -115,9 +119,9 @@ package struct Belonging: Sendable, Hashable {
                 let answer = try LocalSocket.ask("\(query)\n", at: socket, timeout: timeout)
                 guard let answer else { return nil }
                 isEmpty = answer.isEmpty
-                if let all = all(in: String(decoding: answer, as: UTF8.self)) {
-                    return .belongings(all)
-                }
+                let text = String(decoding: answer, as: UTF8.self)
+                if text == "\(refusal)\n" { return .refused }
+                if let all = all(in: text) { return .belongings(all) }
             }
             return isEmpty ? .silent : .unknown
         } catch {

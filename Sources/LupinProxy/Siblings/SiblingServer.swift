@@ -139,11 +139,9 @@ final class SiblingServer {
                 continue
             }
             switch (try? listener.accept()) ?? .exhausted {
-            case .connection(let channel, let user):
-                let isElsewhere = listener.isElsewhere(channel)
+            case .connection(let channel, let client):
                 // The folder is for this user only; root can connect all the same.
-                guard isPublic || isElsewhere || user == ProcessOwner.userNumber || user == 0
-                else {
+                guard isPublic || client.network != .own || client.isOwner else {
                     channel.close()
                     continue
                 }
@@ -151,7 +149,7 @@ final class SiblingServer {
                 let local = LoopLocal((self, channel), of: loop.executor)
                 Task.immediate(executorPreference: loop.executor) {
                     let (desk, channel) = local.value
-                    await desk.serve(channel, isPublic: isPublic, isElsewhere: isElsewhere)
+                    await desk.serve(channel, client, isPublic: isPublic)
                     desk.end(isPublic: isPublic)
                 }
             case .blocked: _ = await slot.park(for: .ready | .cut)
@@ -183,16 +181,16 @@ final class SiblingServer {
     ///
     /// A lupin of another network, as in a container that shares the home, asks about connections
     /// there. This process has none of them, whatever the same addresses mean here: all its sockets
-    /// are of one network.
-    private func serve(_ channel: Channel, isPublic: Bool, isElsewhere: Bool) async {
+    /// are of one network. What it keeps is told there, too, unless a confined command may ask.
+    private func serve(_ channel: Channel, _ client: LocalClient, isPublic: Bool) async {
         let slot = ParkingSlot(on: loop)
         channel.slot = slot
         channel.readableReason = .downstreamReadable
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.timeout))
-        if line == Belonging.query, !isPublic, !isElsewhere {
+        if line == Belonging.query, !isPublic, client.isOwner, client.network != .enclosed {
             await tellBelongings(channel, slot)
-        } else if let answer = await answer(line ?? "", isElsewhere: isElsewhere) {
-            channel.stage { $0.append(contentsOf: "\(answer.text)\n".utf8) }
+        } else if let answer = await answer(line ?? "", isElsewhere: client.network != .own) {
+            channel.stage { $0.append(contentsOf: "\(answer)\n".utf8) }
             // A line fits into any socket's buffer.
             _ = try? channel.flush()
         }
@@ -217,12 +215,14 @@ final class SiblingServer {
     }
 
     /// The answer to a line; nil when it asks nothing.
-    private func answer(_ line: String, isElsewhere: Bool) async -> SiblingAnswer? {
+    private func answer(_ line: String, isElsewhere: Bool) async -> String? {
+        if line == Belonging.query { return isElsewhere ? Belonging.refusal : nil }
         if let query = ListenerQuestion(line) {
-            return !isElsewhere && shared.marks.have(query.inode) ? .unknown : .other
+            let isOwn = !isElsewhere && shared.marks.have(query.inode)
+            return (isOwn ? SiblingAnswer.unknown : .other).text
         }
         guard let query = SiblingQuery(line) else { return nil }
-        return isElsewhere ? .other : await answer(query)
+        return (isElsewhere ? .other : await answer(query)).text
     }
 
     /// The user of all exchanges that use the connection, if they agree.

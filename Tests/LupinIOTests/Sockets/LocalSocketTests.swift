@@ -45,11 +45,12 @@ struct LocalSocketTests {
             let path = "\(folder)/s"
             let listener = try LocalListener(path: path, on: fixture.loop, slot: slot)
             let near = try LocalSocket.connect(to: path, on: fixture.loop)
-            guard case .connection(let far, let user) = try listener.accept() else {
+            guard case .connection(let far, let client) = try listener.accept() else {
                 Issue.record("nobody came")
                 return
             }
-            #expect(user == geteuid())
+            #expect(client.user == geteuid() && client.isOwner)
+            #expect(client.network == .own)
             near.stage { $0.append(contentsOf: "hi".utf8) }
             #expect(try near.flush())
             #expect(try far.receive() == .bytes)

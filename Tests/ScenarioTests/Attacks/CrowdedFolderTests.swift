@@ -79,7 +79,7 @@ struct CrowdedFolderTests {
     }
 
     /// As from a container that shares the home: what it asks about is of its own network.
-    @Test func `a lupin of another network is told that its clients are none of this one's`()
+    @Test func `one of another network is told that its clients are none of this one's, and files`()
         async throws
     {
         try await LupinPair.run(way: { _ in "" }) { pair in
@@ -91,20 +91,21 @@ struct CrowdedFolderTests {
                 guard TestThread.leaveNetwork() else { return }
                 canLeave.withLock { $0 = true }
                 for socket in sockets {
-                    for question in ["127.0.0.1:40000 127.0.0.1:8080", Belonging.query] {
-                        let answer = try LocalSocket.ask(
-                            "\(question)\n",
-                            at: socket,
-                            timeout: .seconds(10)
-                        )
-                        let text = answer.map { String(decoding: $0, as: UTF8.self) }
-                        told.withLock { $0.append(text ?? "nobody") }
+                    let answer = try LocalSocket.ask(
+                        "127.0.0.1:40000 127.0.0.1:8080\n",
+                        at: socket,
+                        timeout: .seconds(10)
+                    )
+                    let text = answer.map { String(decoding: $0, as: UTF8.self) }
+                    told.withLock { $0.append(text ?? "nobody") }
+                    if case .belongings? = Belonging.ask(at: socket) {
+                        told.withLock { $0.append("files") }
                     }
                 }
             }
             try elsewhere.join()
             guard canLeave.withLock({ $0 }) else { return }
-            #expect(told.withLock { $0 } == ["other\n", "", "other\n", ""])
+            #expect(told.withLock { $0 } == ["other\n", "files", "other\n", "files"])
         }
     }
 

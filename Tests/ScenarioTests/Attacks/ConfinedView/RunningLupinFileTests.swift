@@ -181,12 +181,18 @@ struct RunningLupinFileTests {
         withExtendedLifetime(running) {}
     }
 
-    /// As in a container, which lupin did not make.
-    @Test func `the admin socket answers nobody in another network`() throws {
+    /// A container that lupin did not make has a user namespace of its own, as a confined command.
+    @Test func `the admin socket answers in networks that take root, and in no user namespace`()
+        throws
+    {
         let fixture = try Fixture()
         let running = try fixture.running("admin: {socket: WORK/admin.sock}")
         let script = Self.request + "print(ask())"
-        for (options, answer) in [([], "200\n"), (["/usr/bin/unshare", "-rn"], "403\n")] {
+        let networks: [(options: [String], answer: String)] = [
+            ([], "200\n"), (["/usr/bin/unshare", "-rn"], "403\n"),
+            (["/usr/bin/unshare", "-n"], "200\n"),
+        ]
+        for (options, answer) in networks.prefix(geteuid() == 0 ? 3 : 2) {
             let words = options + [SmallInternet.python, "-c", script]
             let command = Lupin.process(words[0], Array(words.dropFirst()), in: fixture.path)
             let output = Pipe()
@@ -199,7 +205,9 @@ struct RunningLupinFileTests {
     }
 
     /// Answers to the question that are no whole list, with `|` for NUL.
-    private static let answers = ["", "other\n", "kept:/a|", "newer:/a|.|", "kept:a|.|", "kept|.|"]
+    private static let answers = [
+        "", "elsewhere\n", "other\n", "kept:/a|", "newer:/a|.|", "kept:a|.|", "kept|.|",
+    ]
 
     @Test(
         .enabled(if: SmallInternet.isPossible, "this machine gives users no namespaces"),
@@ -257,7 +265,12 @@ struct RunningLupinFileTests {
         #expect(lines[1].hasPrefix("True False "), "\(result)")
         // The number is that of who listens, and not what the name of the socket has.
         let process = lines[1].split(separator: " ").last ?? ""
-        let lacks = answer.isEmpty ? "does not answer" : "does not say which files it keeps"
+        let lacks =
+            switch answer {
+            case "": "does not answer"
+            case "elsewhere\n": "runs in another network and another user namespace"
+            default: "does not say which files it keeps"
+            }
         let refusal = "the lupin of process \(process) \(lacks)"
         #expect(result.errors.contains(refusal), "\(result.errors)")
     }
