@@ -51,6 +51,8 @@ struct ConfinedPlan: Sendable {
     private(set) var missing: [String] = []
     /// What the user may wonder about.
     var remarks: [String] = []
+    /// Why work in the working folder does not last; nil where it does.
+    private(set) var loss: String?
     /// With those by which their files are reached, too.
     let homes: [String]
     let ownHomes: [String]
@@ -242,10 +244,13 @@ struct ConfinedPlan: Sendable {
         }
         if folder == "/" || homes.contains(folder) || Self.temporary.contains(folder) {
             if view.mark(of: folder) != .writable, gifts.home != .shared || folder == "/" {
-                remarks.append(
-                    "the working folder \(folder) is read-only or new inside, since others use it, "
-                        + "too; run the command in a folder below"
-                )
+                let isDropped = [.fresh, .dropped].contains(view.mark(of: folder))
+                loss =
+                    (isDropped
+                        ? "what the command writes to the working folder \(folder) is dropped at "
+                            + "its end"
+                        : "the working folder \(folder) is read-only inside")
+                    + ", since others use it, too; run the command in a folder below"
             }
             return
         }

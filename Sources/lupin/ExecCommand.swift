@@ -336,13 +336,15 @@ struct ExecCommand: ParsableCommand {
         var folders = HeldFolders()
         if confine {
             var plan = try confinedPlan(run.configuration, written)
-            plan.remarks += ParentProject.remarks(in: plan)
+            let hasRules = run.configuration.fileName != nil || replay != nil
+            // An explanation has a line for the rules.
+            let rules = explain || hasRules ? nil : ConfinedText.withoutRules
+            plan.remarks =
+                [plan.loss, rules].compactMap(\.self) + plan.remarks
+                + ParentProject.remarks(in: plan)
             if explain {
                 let text = ConfinedText(plan, run.configuration, LocatedRules.environment)
                 return StandardOutput.print(text.text)
-            }
-            if run.configuration.fileName == nil, replay == nil {
-                plan.remarks.insert(ConfinedText.withoutRules, at: 0)
             }
             if let note = ConfinedText.note(plan.remarks) { StandardError.print("lupin: \(note)") }
             if let refusal = AbsentPrograms(plan).refusal(of: words[0]) {

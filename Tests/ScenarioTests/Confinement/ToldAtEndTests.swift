@@ -281,5 +281,13 @@ struct ToldAtEndTests {
         )
         let given = try notes(["--confine", "--write", "\(home)/ws"], in: inner, home)
         #expect(given.count == 1 && given.first?.hasSuffix("--rules FILE says which") == true)
+        // What loses work comes before that.
+        for (folder, loss) in [
+            ("/tmp", "what the command writes to the working folder /tmp is dropped at its end, "),
+            (home, "the working folder \(home) is read-only inside, "),
+        ] {
+            let lost = try notes(["--confine"], in: folder, home)
+            #expect(lost.count == 1 && lost.first?.hasPrefix("lupin: \(loss)") == true, "\(lost)")
+        }
     }
 }
