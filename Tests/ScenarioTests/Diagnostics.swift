@@ -1,12 +1,18 @@
-// What lupin says of itself during a test: its warnings and errors, kept.
+// What lupin says of itself during a test: notices, warnings and errors, kept.
 import Logging
 import Synchronization
 
-/// Collects the messages of warning level and above.
+/// Collects the messages of notice level and above.
 final class Diagnostics: Sendable {
-    private let messages = Mutex<[String]>([])
+    private let messages = Mutex<[(level: Logger.Level, text: String)]>([])
 
-    var warnings: [String] { messages.withLock { $0 } }
+    var warnings: [String] {
+        messages.withLock { $0.filter { $0.level >= .warning }.map(\.text) }
+    }
+    /// What is no warning: of a proxy for one command it is not told.
+    var notices: [String] {
+        messages.withLock { $0.filter { $0.level < .warning }.map(\.text) }
+    }
 
     /// A logger that ends here.
     var logger: Logger { Logger(label: "scenario") { _ in Handler(diagnostics: self) } }
@@ -14,7 +20,7 @@ final class Diagnostics: Sendable {
     private struct Handler: LogHandler {
         let diagnostics: Diagnostics
         var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.warning
+        var logLevel = Logger.Level.notice
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { metadata[key] }
@@ -22,7 +28,7 @@ final class Diagnostics: Sendable {
         }
 
         func log(event: LogEvent) {
-            diagnostics.messages.withLock { $0.append("\(event.message)") }
+            diagnostics.messages.withLock { $0.append((event.level, "\(event.message)")) }
         }
     }
 }

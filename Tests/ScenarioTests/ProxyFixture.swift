@@ -33,7 +33,7 @@ final class ProxyFixture: Sendable {
     /// say so.
     let authority: TestAuthority
     private let environment: [String: String]
-    private let diagnostics = Diagnostics()
+    let diagnostics = Diagnostics()
     private let stopping = Mutex<Task<Void, Never>?>(nil)
     private let origins = Mutex<[ScriptedOrigin]>([])
     private let clients = Mutex<[ScriptedClient]>([])

@@ -227,7 +227,9 @@ package final class ResponseStore: Sendable {
         do throws(DiskProblem) {
             _ = put(try DiskTier(in: folder, settings, logger: logger))
         } catch {
-            logger.error("cache on disk is off: \(error)")
+            // As beside another lupin of this user, whose cache it is; this one's is in memory.
+            let isUsed = if case .inUse = error { true } else { false }
+            logger.log(level: isUsed ? .notice : .error, "cache on disk is off: \(error)")
         }
     }
 
