@@ -29,6 +29,7 @@ struct OriginDiesTests {
             let record = try proxy.record()
             #expect(record["outcome"] == "truncated")
             #expect(record["error.side"] == "upstream")
+            #expect(record["error.type"] == "http_response_incomplete")
             #expect(record["http.response.status_code"] == "200")
             #expect(record["http.response.body.size"] == "4")
         }

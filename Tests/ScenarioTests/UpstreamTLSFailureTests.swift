@@ -78,6 +78,27 @@ struct UpstreamTLSFailureTests {
         }
     }
 
+    @Test(arguments: ["", "cache: standard"])
+    func `what ends TLS behind a head is told as what it is`(keys: String) async throws {
+        let match = "match: {host: origin.test}, intercept: true"
+        let rules = "rules: [{\(match)\(keys.isEmpty ? "" : ", \(keys)")}]"
+        try await Inside.run(rules) { inside in
+            try inside.send()
+            let far = try inside.accept()
+            try far.request()
+            let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 30\r\n\r\n"
+            try far.send(head + "abc")
+            _ = try inside.client.stream.head()
+            _ = try inside.client.stream.text(3)
+            // A record that nobody has sealed.
+            far.security?.truncate(behind: [0x17, 3, 3, 0, 32] + Array(repeating: 0, count: 32))
+            _ = try inside.client.stream.untilEnd()
+            let record = try inside.proxy.record()
+            #expect(record["outcome"] == "truncated")
+            #expect(record["error.type"] == "tls_protocol_error")
+        }
+    }
+
     @Test func `an origin that keeps silent in the handshake is a 504`() async throws {
         let clock = VirtualClock()
         try await Inside.run("timeouts: {tls: 5s}\n" + Inside.rule, clock: clock) { inside in

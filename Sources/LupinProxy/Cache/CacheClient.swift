@@ -46,6 +46,8 @@ package protocol CacheClient: AnyObject, SendableMetatype {
     var slot: ParkingSlot { get }
     var idleTime: UInt64 { get }
     var totalDeadline: UInt64 { get }
+    /// The error of a body that broke off, by what is known of the connection.
+    func behindHead(_ error: LupinError) -> LupinError
     func park(
         _ phase: LiveExchange.Wait,
         for reasons: WakeReasons,

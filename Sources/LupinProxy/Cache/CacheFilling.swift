@@ -212,8 +212,9 @@ extension CacheHandler {
         switch filling.state {
         case .running, .finishing: return
         case .finished: finish(storing)
-        case .sourceFailed(let error), .sinkFailed(let error):
+        case .sourceFailed(let broken), .sinkFailed(let broken):
             client.filling = nil
+            let error = client.behindHead(broken)
             do throws(LupinError) {
                 guard case .sourceFailed = filling.state, let resumable = obtained.resumable
                 else { throw error }
@@ -274,7 +275,7 @@ extension CacheHandler {
             switch filling.state {
             case .finished: return finish(storing)
             case .sourceFailed(let error), .sinkFailed(let error):
-                storing.body.finish(.failed(error))
+                storing.body.finish(.failed(client.behindHead(error)))
                 return client.filling = nil
             case .running, .finishing:
                 let idle = filling.lastActivity &+ client.idleTime

@@ -123,7 +123,7 @@ final class Attempt {
             // The origin may have answered before it closed: what was received is read first. An
             // alert of TLS in it says why; on a kept connection a new one shows that better.
             guard let response = try? receive(from: upstream) else {
-                throw (upstream.isReused ? nil : upstream.secured?.error(at: hop)) ?? error
+                throw (upstream.isReused ? nil : upstream.tlsFailure) ?? error
             }
             earlyResponse = response
         }

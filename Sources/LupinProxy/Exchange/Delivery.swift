@@ -202,8 +202,23 @@ extension Exchange {
         noteReceived()
         switch relay.state {
         case .running, .finishing, .finished: break
-        case .sourceFailed(let error), .sinkFailed(let error): throw error
+        case .sourceFailed(let error): throw behindHead(error)
+        case .sinkFailed(let error): throw error
         }
+    }
+
+    /// Looks for more of the body of a response.
+    func pull(_ source: any BodySource) throws(LupinError) -> BodyProgress {
+        do throws(LupinError) { return try source.pull() } catch { throw behindHead(error) }
+    }
+
+    /// The error of a body that broke off: the origin had answered, and TLS may say why it ended.
+    func behindHead(_ error: LupinError) -> LupinError {
+        guard error.kind == .connectionTerminated, error.side == .upstream else { return error }
+        if let failure = upstream?.tlsFailure { return failure }
+        var error = error
+        error.kind = .httpResponseIncomplete
+        return error
     }
 
     /// How much of a body was sent without a relay.
@@ -226,7 +241,7 @@ extension Exchange {
         from source: any BodySource,
         to sink: any BodySink
     ) throws(LupinError) -> Progress {
-        switch try source.pull() {
+        switch try pull(source) {
         case .blocked: return .begun
         case .end:
             var trailers = source.trailers
@@ -295,7 +310,7 @@ extension Exchange {
     /// it, or an origin, goes on with the client's login.
     private func noteChallenge(_ head: borrowing ResponseHead) {
         let isOrigins = head.status == 401
-        let hop = (upstream as? UpstreamHTTP1)?.hop
+        let hop = upstream?.hop
         guard isOrigins || hop?.parent != nil else { return }
         let credentials = request.fields.value(
             of: isOrigins ? .authorization : .proxyAuthorization
@@ -323,7 +338,7 @@ extension Exchange {
 
     /// Whether the client gets the parent's challenge.
     private var isChallenged: Bool {
-        (upstream as? UpstreamHTTP1).map { asksClient($0.hop) } ?? false
+        upstream.map { asksClient($0.hop) } ?? false
     }
 
     /// Whether a 407 by this way asks the client: lupin has no credentials for the parent.
@@ -338,7 +353,7 @@ extension Exchange {
     /// The same error as one of the parent proxy whose response it broke off.
     private func blamed(_ error: LupinError) -> LupinError {
         guard error.parent == nil, record.tunnel == nil,
-            let hop = (upstream as? UpstreamHTTP1)?.hop, hop.parent != nil
+            let hop = upstream?.hop, hop.parent != nil
         else { return error }
         return error.blaming(hop.text)
     }

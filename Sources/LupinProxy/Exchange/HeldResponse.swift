@@ -34,7 +34,7 @@ extension Exchange {
         let deadline = time.map { min(slot.loop.deadline(in: $0), totalDeadline) } ?? totalDeadline
         var isWhole = false
         reading: while true {
-            switch try source.pull() {
+            switch try pull(source) {
             case .end:
                 isWhole = true
                 break reading

@@ -266,14 +266,18 @@ package struct RecordedEnd: Sendable {
             return ["why: \(record[field: .errorDetail]?.string ?? "The client left.")"]
         }
         let host = record[field: .domain]?.string ?? "the server"
+        // A tunnel has no answers.
+        if error == .connectionTerminated, record[field: .tunnelReceived] != nil {
+            return ["why: \(host) broke off the connection."] + detail
+        }
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
         let sentence = error.sentence(
             host: host,
             parent: parent,
             status: status ?? error.defaultStatus
         )
-        var lines = ["why: \(sentence)"]
-        if let detail = record[field: .errorDetail]?.string { lines.append("  \(detail)") }
-        return lines
+        return ["why: \(sentence)"] + detail
     }
+
+    private var detail: [String] { record[field: .errorDetail]?.string.map { ["  \($0)"] } ?? [] }
 }

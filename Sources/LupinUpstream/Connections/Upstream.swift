@@ -8,6 +8,8 @@ package protocol Upstream: AnyObject {
     /// The connection, which other exchanges may share.
     var channel: Channel { get }
     var peer: SocketAddress? { get }
+    /// Where the connection leads.
+    var hop: NextHop { get }
     /// TLS with the origin; nil in clear text.
     var secured: SecuredConnection? { get }
     var isReused: Bool { get }
@@ -56,6 +58,9 @@ package protocol Upstream: AnyObject {
 }
 
 extension Upstream {
+    /// Why TLS failed behind the handshake, where it has.
+    package var tlsFailure: LupinError? { secured?.error(at: hop) }
+
     package var bodyFlaws: ResponseFlaws { ResponseFlaws() }
     package var streamID: UInt32? { nil }
     package var reset: HTTP2ErrorCode? { nil }

@@ -199,7 +199,7 @@ package final class UpstreamHTTP1: Upstream {
         } catch {
             // Before the end of a head it makes no difference how the connection was closed.
             if error == .unannouncedEnd { return .end }
-            if let alert = secured?.error(at: hop) { throw alert }
+            if let alert = tlsFailure { throw alert }
             throw Side.upstream.readFailure(error)
         }
     }

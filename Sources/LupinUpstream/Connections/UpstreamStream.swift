@@ -23,6 +23,7 @@ package final class UpstreamStream: Upstream {
 
     package var channel: Channel { connection.link.channel }
     package var peer: SocketAddress? { connection.peer }
+    package var hop: NextHop { connection.hop }
     package var secured: SecuredConnection? { connection.secured }
     package var version: ProtocolVersion { .http2 }
     package var streamID: UInt32? { stream.map { UInt32(bitPattern: $0.id) } }
@@ -64,7 +65,7 @@ package final class UpstreamStream: Upstream {
             if let alert { throw alert }
             throw LupinError(
                 .connectionLimitReached,
-                host: connection.hop.text,
+                host: hop.text,
                 detail: "The origin takes no more streams on the connection.",
                 retry: .refusedStream
             )
@@ -88,12 +89,12 @@ package final class UpstreamStream: Upstream {
             return webSocketKey == nil ? response : switched(response)
         }
         if let error = stream.error {
-            throw (error.retry == .reset ? alert : nil) ?? error.at(connection.hop.text)
+            throw (error.retry == .reset ? alert : nil) ?? error.at(hop.text)
         }
         if stream.hasPeerEnded {
             throw LupinError(
                 .httpResponseIncomplete,
-                host: connection.hop.text,
+                host: hop.text,
                 detail: "The stream ended before a final response came."
             )
         }
@@ -105,15 +106,13 @@ package final class UpstreamStream: Upstream {
         isForOneClient = true
         // The next messages of a login need a connection of the client's own.
         if status == 401 || status == 407 {
-            connection.pool?.remember(connection.hop, wantsHTTP1: true)
+            connection.pool?.remember(hop, wantsHTTP1: true)
         }
         connection.leave()
     }
 
     /// Why TLS ended a new connection; in place of a kept one, another one shows that better.
-    private var alert: LupinError? {
-        isReused ? nil : connection.secured.error(at: connection.hop)
-    }
+    private var alert: LupinError? { isReused ? nil : tlsFailure }
 
     /// Turns the 2xx with which a WebSocket begins into HTTP/1.1's 101.
     private func switched(_ response: ParsedResponse) -> ParsedResponse {

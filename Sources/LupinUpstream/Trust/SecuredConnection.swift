@@ -20,7 +20,7 @@ package final class SecuredConnection {
 
     /// Why TLS with `hop` has failed behind the handshake, where it has: in TLS 1.3 an origin
     /// refuses or misses a client certificate only then.
-    package func error(at hop: NextHop) -> LupinError? {
+    func error(at hop: NextHop) -> LupinError? {
         guard let failure = filter.failure else { return nil }
         var identity: ClientIdentity?
         if case .secure(_, let security, _) = hop {

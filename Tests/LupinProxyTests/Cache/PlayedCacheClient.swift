@@ -61,6 +61,7 @@ final class PlayedCacheClient: CacheClient {
     var isForStoreAlone = false
     let slot: ParkingSlot
     let idleTime: UInt64 = 1_000_000
+    func behindHead(_ error: LupinError) -> LupinError { error }
     let totalDeadline = UInt64.max
     var filling: BodyRelay?
     private var download: BodyRelay?

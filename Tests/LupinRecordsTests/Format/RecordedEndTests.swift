@@ -68,7 +68,7 @@ struct RecordedEndTests {
         ),
         (
             .tlsAlertReceived,
-            "h broke off the TLS handshake."
+            "h broke off TLS."
         ),
         (
             .httpRequestError,
@@ -185,6 +185,18 @@ struct RecordedEndTests {
             String(decoding: bytes, as: UTF8.self)
                 == "22:41:07.123 \(kind.defaultStatus) 6f1c0e0b GET  http://h/ 5.0KiB 743ms curl "
                 + "[everyone, github] error \(kind.token): what happened\n"
+        )
+    }
+
+    @Test func `a tunnel that breaks is none that was not answered`() throws {
+        let lines = try lines { record in
+            record.outcome = .truncated
+            record.origin = Host("h").map { Origin(scheme: .https, host: $0, port: 443) }
+            record.tunnel = TunnelRecord()
+            record.error = LupinError(.connectionTerminated, detail: "Connection reset by peer")
+        }
+        #expect(
+            lines.suffix(2) == ["why: h broke off the connection.", "  Connection reset by peer"]
         )
     }
 

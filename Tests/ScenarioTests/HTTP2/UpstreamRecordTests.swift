@@ -86,7 +86,7 @@ struct UpstreamRecordTests {
             #expect(record["outcome"] == "truncated")
             #expect(record["attempts.0.reset"] == "ENHANCE_YOUR_CALM")
             #expect(record["attempts.0.status"] == "200")
-            #expect(record["error.type"] == "connection_terminated")
+            #expect(record["error.type"] == "http_response_incomplete")
             #expect(record["error.detail"]?.contains("ENHANCE_YOUR_CALM") == true)
         }
     }
