@@ -23,6 +23,8 @@ package struct TokenSection: Sendable {
         let root = reader.read()
         context.add(errors: reader.problems)
         definitions = root.map { TokenDecoder(context: context).definitions($0) } ?? []
+        // Nothing else of a file is there.
+        for check in context.checksOfWays { check(UpstreamSettings()) }
         errors = context.concealed(context.errors).sortedByPosition()
         warnings = context.concealed(context.warnings).sortedByPosition()
         secrets = context.secrets

@@ -64,8 +64,8 @@ struct ConfinedBelongings {
             case .refused:
                 throw ConfinedRefusal(
                     message: "\(Self.title(of: socket)) runs in another network and another user "
-                        + "namespace, and tells nobody there which files it keeps, so they can't be "
-                        + "kept from the command; run it where that lupin runs, or end that"
+                        + "namespace, and tells nobody there which files it keeps, so they can't "
+                        + "be kept from the command; run it where that lupin runs, or end that"
                 )
             case .silent:
                 throw ConfinedRefusal(

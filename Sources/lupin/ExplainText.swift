@@ -320,8 +320,8 @@ struct ExplainText {
         }
         if let rule = explanation.lateProxyRule {
             lines.append(
-                "the proxy can't ask the client for a password (NTLM, Negotiate): for that, the rule "
-                    + "\"\(rule)\" must match by the host alone"
+                "the proxy can't ask the client for a password (NTLM, Negotiate): for that, the "
+                    + "rule \"\(rule)\" must match by the host alone"
             )
         }
         return lines

@@ -66,7 +66,8 @@ struct ExplainCommandTests {
         let rules = """
             lupin: 1
             rules:
-              - {name: late, match: \(match), proxy: "http://\(userinfo)p.test:3128", intercept: true}
+              - {name: late, match: \(match), intercept: true,
+                 proxy: "http://\(userinfo)p.test:3128"}
 
             """
         let output = try explain("https://a.test/x", rules: rules).output

@@ -9,8 +9,8 @@ package struct LocalClient: Sendable, Equatable {
     package enum Network: Sendable, Equatable {
         /// This process's; the kernel tells of others since Linux 5.14.
         case own
-        /// Another one of the same user namespace, as `ip netns` and VPNs make them. It takes rights
-        /// that no confined command has.
+        /// Another one of the same user namespace, as `ip netns` and VPNs make them: no confined
+        /// command may do that.
         case other
         /// That of another user namespace, as each confined command has one.
         case enclosed

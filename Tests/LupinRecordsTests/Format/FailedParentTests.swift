@@ -38,8 +38,8 @@ struct FailedParentTests {
         ),
         (
             .destinationUnavailable, 407, "corp",
-            "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks. lupin can ask the "
-                + "client only where the rule \"corp\" matches by the host alone: let it, or put "
+            "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks. lupin can ask "
+                + "the client only where the rule \"corp\" matches by the host alone: let it, or put "
                 + "user and password into `proxy` of the rule \"corp\"."
         ),
         (
@@ -182,8 +182,10 @@ struct FailedParentTests {
         let challenge = ParentChallenge(to: nil, in: fields)
         let error = LupinError(.destinationUnavailable, host: "h", side: .upstream)
             .blaming("p.test:3128", status: 407, challenge: challenge).naming(parentRule: "corp")
-        let late = "lupin can ask the client only where the rule \"corp\" matches by the host alone."
-        #expect(error.sentence.hasSuffix("so the client has to. \(late)"))
+        let late = "only where the rule \"corp\" matches by the host alone."
+        #expect(
+            error.sentence.hasSuffix("so the client has to. lupin can ask the client \(late)")
+        )
     }
 
     @Test func `a client whose password is for lupin can't log in to the parent`() {
