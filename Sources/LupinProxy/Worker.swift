@@ -112,6 +112,9 @@ actor Worker {
     /// The exchanges under way here.
     func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
 
+    /// Hands over what was captured here so far.
+    func handOverCaptured() { resources?.captured.flush() }
+
     /// The users whose exchanges go over a connection; empty when there are none.
     func users(of query: SiblingQuery) async -> Set<ClientUser> {
         guard let resources else { return [] }

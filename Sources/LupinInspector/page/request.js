@@ -48,7 +48,8 @@ export async function requestOf(context) {
     if (size > 0) result.bodyNote = `the body (${size} bytes) was not recorded`;
     return result;
   }
-  if (kept.truncated) result.bodyNote = `of the body, only ${kept.kept} bytes were recorded`;
+  if (kept.truncated)
+    result.bodyNote = `of the body, ${kept.kept} of ${kept.bytes} bytes were recorded`;
   else if (kept.kept > inlineMax) result.bodyNote = `the body has ${kept.kept} bytes; download it`;
   else {
     const bytes = await source.body(id, "request");

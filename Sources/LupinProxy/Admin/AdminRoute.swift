@@ -46,6 +46,22 @@ enum AdminRoute: CaseIterable, Sendable {
         }
     }
 
+    /// Whether it is about what was captured of an exchange that may just have ended.
+    ///
+    /// The list is not: pages ask for it all the time.
+    var waitsForCapture: Bool {
+        switch self {
+        case .exchange, .body, .messages, .deleteCaptured, .archiveOfExchanges, .clearCapture,
+            .send:
+            true
+        case .status, .metrics, .reload, .rulesText, .listRules, .previewRule, .appendRule,
+            .origins, .bypasses, .clearBypasses, .cache, .clearCache, .storedResponses,
+            .dropStoredResponses, .exchanges, .liveExchanges, .cancelExchange, .explanation, .note,
+            .keepArchive, .archive, .openInspector, .capture, .setCapture, .hold, .endHold:
+            false
+        }
+    }
+
     /// Its method, where GET stands for HEAD, too, and its path; `*` is any word.
     var endpoint: (method: Method, path: String) {
         switch self {

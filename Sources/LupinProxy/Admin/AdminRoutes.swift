@@ -74,6 +74,7 @@ struct AdminRoutes {
         let inspector = InspectorRoutes(admin: self, exchanges: exchanges, loop: loop)
         let sending = SendRoutes(shared: shared, workers: workers, exchanges: exchanges, loop: loop)
         let name = words.first ?? ""
+        if route.waitsForCapture { await exchanges.settle() }
         return switch route {
         case .status: await status(request, loop)
         case .metrics: await metrics()

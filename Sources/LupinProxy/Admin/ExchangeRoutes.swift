@@ -83,12 +83,19 @@ struct ExchangeRoutes {
 
     private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
 
+    /// Has written what was captured until now, as far as that is done soon.
+    func settle() async {
+        for worker in workers { await worker.handOverCaptured() }
+        await shared.captures.settle(on: loop)
+    }
+
     // MARK: Lists
 
     /// The exchanges that a request asks for.
     func list(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
         let count = try request.count("limit") ?? Self.usualCount
         let filter = try self.filter(request)
+        if filter.asksForBodies { await settle() }
         let form = request.parameter("format")
         guard form == nil || form == "lines" || form == "full" else {
             throw AdminAnswer(400, sentence: "format is lines or full")

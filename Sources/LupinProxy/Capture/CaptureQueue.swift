@@ -203,10 +203,18 @@ final class CaptureQueue: Sendable {
         await run(body, on: loop, isWriting: true)
     }
 
+    /// Waits until all that was handed over so far is written, for a second at most.
+    func settle(on loop: EventLoop) async {
+        guard queuedBytes.load(ordering: .acquiring) > 0 else { return }
+        let deadline = loop.deadline(in: .seconds(1))
+        _ = await run({ _ throws(DiskProblem) in }, on: loop, isWriting: true, until: deadline)
+    }
+
     private func run<Value: Sendable>(
         _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value,
         on loop: EventLoop,
-        isWriting: Bool
+        isWriting: Bool,
+        until deadline: UInt64 = .max
     ) async -> Result<Value, CaptureProblem> {
         let opened: Opened
         switch open() {
@@ -227,7 +235,9 @@ final class CaptureQueue: Sendable {
             executor.mailbox.post { answer.value.take(result) }
         }
         guard isTaken else { return .failure(.busy) }
-        while answer.value.result == nil { _ = await slot.park(for: .answered) }
+        while answer.value.result == nil, loop.now < deadline {
+            _ = await slot.park(for: .answered, until: deadline)
+        }
         return answer.value.result ?? .failure(.busy)
     }
 

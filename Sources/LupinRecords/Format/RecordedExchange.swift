@@ -28,6 +28,8 @@ package struct RecordedExchange: Sendable {
     package var bodyBytes: UInt64
     /// The sides of which the capture has a whole body: `request`, `sent` and others.
     package var capturedSides: Set<String>
+    /// The sides of which it has a part: how many bytes, and of how many.
+    private var capturedParts: [String: (kept: UInt64, of: UInt64)] = [:]
     /// What was captured of the body that a command is to send; nil without a capture.
     package var capturedBody: [UInt8]?
     /// The client's request; nil when only the log's line is known.
@@ -81,12 +83,15 @@ package struct RecordedExchange: Sendable {
         url = record[field: .url]?.string ?? ""
         version = record[field: .version]?.string
         bodyBytes = record[field: .requestSize]?.count ?? 0
-        capturedSides = Set(
-            (json["bodies"]?.list ?? []).compactMap { body in
-                let isWhole = body["truncated"] == nil && body["withheld"] == nil
-                return isWhole ? body["side"]?.string : nil
+        capturedSides = []
+        for body in json["bodies"]?.list ?? [] where body["withheld"] == nil {
+            guard let side = body["side"]?.string else { continue }
+            if body["truncated"] == nil {
+                capturedSides.insert(side)
+            } else if let kept = body["kept"]?.count, kept > 0, let all = body["bytes"]?.count {
+                capturedParts[side] = (kept, all)
             }
-        )
+        }
         names = record[field: .requestNames]?.list?.compactMap(\.string) ?? []
         values = record[field: .requestValues]?.fieldValues ?? []
         decidingAttempt = record[field: .attempts]?.list?.decidingAttempt
@@ -165,7 +170,7 @@ extension [JSONValue] {
 extension RecordedExchange {
     /// Returns the command for the client's own request.
     package func originalCommand() throws(CurlProblem) -> CurlCommand {
-        try command(original, url: url, version: version)
+        try command(original, url: url, version: version, Self.sides(adapted: false))
     }
 
     /// The command for the request upstream of an attempt, counted from 1; nil means the one that
@@ -190,7 +195,8 @@ extension RecordedExchange {
         var command = try command(
             adapted,
             url: shownURL,
-            version: attempt.version
+            version: attempt.version,
+            Self.sides(adapted: true)
         )
         if adapted == nil {
             command.remarks.insert("only the client's own request is on record", at: 0)
@@ -203,14 +209,18 @@ extension RecordedExchange {
     /// The side whose body a command sends, if all of it was captured: a body that rules did not
     /// change is captured once.
     package func bodySide(adapted: Bool) -> String? {
-        let sides = adapted ? ["sent", "request"] : ["request"]
-        return bodyBytes > 0 ? sides.first { capturedSides.contains($0) } : nil
+        bodyBytes > 0 ? Self.sides(adapted: adapted).first(where: capturedSides.contains) : nil
+    }
+
+    private static func sides(adapted: Bool) -> [String] {
+        adapted ? ["sent", "request"] : ["request"]
     }
 
     private func command(
         _ head: Head?,
         url: String,
-        version: String?
+        version: String?,
+        _ sides: [String]
     ) throws(CurlProblem) -> CurlCommand {
         let method = head?.method ?? self.method
         guard mode != "tunnel", method != "CONNECT", !url.isEmpty else {
@@ -236,13 +246,18 @@ extension RecordedExchange {
         if let capturedBody, capturedBody.count <= CurlCommand.bodyBytesMax {
             command.body = capturedBody
         } else if bodyBytes > 0 {
-            let reason =
-                capturedBody == nil ? "was not recorded" : "is too long for a command"
-            command.remarks.append(
-                "the body (\(bodyBytes) bytes) \(reason); add: --data-binary @FILE"
-            )
+            command.remarks.append("\(absence(of: sides)); add: --data-binary @FILE")
         }
         return command
+    }
+
+    /// What there is of a body that the command lacks.
+    private func absence(of sides: [String]) -> String {
+        if capturedBody != nil { return "the body (\(bodyBytes) bytes) is too long for a command" }
+        guard let part = sides.lazy.compactMap({ capturedParts[$0] }).first else {
+            return "the body (\(bodyBytes) bytes) was not recorded"
+        }
+        return "of the body, \(part.kept) of \(part.of) bytes were recorded"
     }
 
     /// What is missing in the log's line.

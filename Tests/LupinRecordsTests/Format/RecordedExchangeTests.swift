@@ -30,6 +30,21 @@ import Testing
         try #require(RecordedExchange(json(text)))
     }
 
+    @Test(arguments: [
+        (#""bytes":7,"kept":3,"truncated":"limit""#, "of the body, 3 of 7 bytes were recorded"),
+        (#""bytes":7,"kept":0,"truncated":"limit""#, "the body (7 bytes) was not recorded"),
+        (#""bytes":7,"kept":3,"withheld":"x""#, "the body (7 bytes) was not recorded"),
+    ])
+    func `what there is of a body that a command lacks is told`(facts: String, text: String) throws
+    {
+        let bodies = #","bodies":[{"side":"request",\#(facts)}]}"#
+        let exchange = try exchange(Self.answer.dropLast() + bodies)
+        for command in [try exchange.originalCommand(), try exchange.adaptedCommand()] {
+            #expect(command.remarks.contains("\(text); add: --data-binary @FILE"))
+        }
+        #expect(exchange.bodySide(adapted: true) == nil)
+    }
+
     @Test func `an answer has all fields of the client's request`() throws {
         #expect(
             try exchange(Self.answer).originalCommand().text == """

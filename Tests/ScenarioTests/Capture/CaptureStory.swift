@@ -11,14 +11,8 @@ extension ProxyFixture {
 
     var capturePath: String { "\(directory)/capture" }
 
-    /// The detail of an exchange that has ended, once all of it is written.
-    func captured(_ id: String) throws -> RecordLine {
-        // What a worker has is handed over at the end of its turn; a note is written behind it.
-        for _ in 0..<3 { try settle() }
-        let note = try admin("PUT", "/v1/exchanges/\(id)/note", json: "{\"marked\":true}")
-        #expect(note.status == 200)
-        return try adminJSON("/v1/exchanges/\(id)")
-    }
+    /// The detail of an exchange that has ended: lupin itself waits until all of it is written.
+    func captured(_ id: String) throws -> RecordLine { try adminJSON("/v1/exchanges/\(id)") }
 
     /// The detail of the exchange with this place in the log.
     func captured(_ index: Int = 0) throws -> RecordLine {

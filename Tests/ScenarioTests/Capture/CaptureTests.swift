@@ -20,7 +20,10 @@ struct CaptureTests {
             let client = try proxy.client()
             try client.send("POST", origin.url("/a"), ["Content-Type: a/b"], body: "question")
             #expect(try client.response().bodyText == "answer")
-            let detail = try proxy.captured()
+            let id = try #require(try proxy.captured()["record.id"])
+            let note = try proxy.admin("PUT", "/v1/exchanges/\(id)/note", json: "{\"marked\":true}")
+            #expect(note.status == 200)
+            let detail = try proxy.captured(id)
             let request = ["bytes": "8", "kept": "8", "type": "a/b"]
             #expect(detail.side("request") == request)
             #expect(detail.side("response") == ["bytes": "6", "kept": "6", "type": "text/plain"])
@@ -36,6 +39,23 @@ struct CaptureTests {
             let found = try proxy.admin("GET", "/v1/exchanges?filter=body~quest").bodyText
             #expect(found.contains("/a") && !found.contains("/b"))
             #expect(try proxy.admin("GET", "/v1/exchanges?filter=body:quest").status == 400)
+        }
+    }
+
+    @Test func `who asks right behind the end of an exchange sees all of it`() async throws {
+        try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil { try connection.reply(body: "answer") }
+            }
+            let client = try proxy.client()
+            for index in 0..<20 {
+                #expect(try client.get(origin.url("/\(index)")).bodyText == "answer")
+                let path = "/v1/exchanges/last?filter=path:/\(index)"
+                try eventually("the end of the exchange") {
+                    try proxy.admin("GET", path).status == 200
+                }
+                #expect(try proxy.adminJSON(path).side("response")["kept"] == "6")
+            }
         }
     }
 
