@@ -36,6 +36,8 @@ struct AdminProblem: Error {
     let message: String
     /// Another user sits where lupin would be.
     var isForeign = false
+    /// Nobody listens there.
+    var isAbsence = false
 }
 
 /// A client for the admin interface of the lupin at a Unix socket.
@@ -104,7 +106,8 @@ struct AdminClient: Sendable {
             channel = try LocalSocket.connect(to: path, on: loop)
         } catch {
             let others = isUsual ? "; --socket or --rules leads to another one" : ""
-            throw AdminProblem(message: "no lupin answers at \(path): \(error.message)\(others)")
+            let message = "no lupin answers at \(path): \(error.message)\(others)"
+            throw AdminProblem(message: message, isAbsence: true)
         }
         defer { channel.close() }
         // Of the connection, since what a path leads to may change.

@@ -32,6 +32,11 @@ enum UserFolder {
         path(environment, "XDG_STATE_HOME", below: ".local/state")
     }
 
+    /// The file in which `lupin exec` leaves its records.
+    static func execLog(_ environment: [String: String]) -> String? {
+        state(environment).map { "\($0)/lupin/exec.jsonl" }
+    }
+
     /// The folders for settings, states, data and caches, and for sockets.
     static func all(_ environment: [String: String]) -> [String] {
         [

@@ -446,10 +446,12 @@ extension Configuration {
 
     /// A file in the user's state folder, which is created; `nowhere` when it can't be.
     private static func usualLog(_ environment: [String: String]) -> LogSettings.Destination {
-        guard let state = UserFolder.state(environment) else { return .nowhere }
+        guard let state = UserFolder.state(environment),
+            let log = UserFolder.execLog(environment)
+        else { return .nowhere }
         do throws(SystemError) {
             try WholeFile.makeDirectories("\(state)/lupin")
-            return .file("\(state)/lupin/exec.jsonl")
+            return .file(log)
         } catch {
             StandardError.print(
                 "lupin: warning: no records: cannot make \(state)/lupin: \(error.message)"

@@ -32,7 +32,7 @@ struct ExplainCommand: ParsableCommand {
             Pass an exchange instead of a URL to see why it ended as it did: the first digits of \
             its ID, last, last:3 (the third last), or last with a filter such as host:NAME \
             (lupin help filters). It comes from the running lupin, or with --log from JSON \
-            lines. The rules are those of now.
+            lines; without either, from log.to or from what lupin exec left. The rules are those of now.
 
             A rule with program or user matches only if --program or --user gives one. With more \
             than 50 rules only those that match are printed; --all prints every rule, and every \

@@ -6,11 +6,39 @@ import LupinPolicy
 import LupinRules
 
 enum LocatedLog {
-    /// The file that `log.to` names in the rules file.
+    /// The file that `log.to` names in the rules file, or else the one that `lupin exec` left.
     ///
     /// `ways` are what the command takes to find a log.
     /// - Throws: A sentence that suggests passing a file.
     static func path(rulesFile: String?, ways: String) throws -> String {
+        do {
+            return try named(rulesFile: rulesFile, ways: ways)
+        } catch {
+            guard rulesFile == nil, let left = leftByExec else { throw error }
+            return left
+        }
+    }
+
+    /// The same log where no lupin answers, for a command that only wants one exchange.
+    static func left(rulesFile: String?) -> String? {
+        let named = try? named(rulesFile: rulesFile, ways: "")
+        guard let named, FileStatus(path: named) != nil else {
+            return rulesFile == nil ? leftByExec : nil
+        }
+        StandardError.print("lupin: no lupin answers; this is from \(named)")
+        return named
+    }
+
+    /// The records of `lupin exec`, with a word about it; nil without any.
+    private static var leftByExec: String? {
+        guard let path = UserFolder.execLog(environment), FileStatus(path: path) != nil else {
+            return nil
+        }
+        StandardError.print("lupin: no lupin answers; this is what lupin exec left in \(path)")
+        return path
+    }
+
+    private static func named(rulesFile: String?, ways: String) throws -> String {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil)?.rules.file : nil
         let known = rulesFile ?? running
         guard let rules = RulesFile.locate(explicit: known, environment: environment) else {

@@ -9,8 +9,8 @@ struct LogCommand: ParsableCommand {
         abstract: "Print the last exchanges, one line each.",
         discussion: """
             Asks the running lupin. Exchanges that have not ended come last, with what they wait \
-            for. If no lupin runs, the file of log.to in the rules file is read. Give a FILE to \
-            read that log, or - for standard input.
+            for. If no lupin runs, the file of log.to in the rules file is read, or what lupin \
+            exec left. Give a FILE to read that log, or - for standard input.
 
               lupin log
               lupin log -f 'host:*.acme.dev' status:5xx

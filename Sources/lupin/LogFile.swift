@@ -17,7 +17,9 @@ struct LogFile {
         do throws(SystemError) {
             tail = try TailedFile(path: path == "-" ? nil : path)
         } catch {
-            throw ExitCode.failure("cannot open \(path): \(error.message)")
+            let isWord = !path.contains("/") && !path.contains(".")
+            let hint = isWord ? "; to look for it in URLs, write url~\(path)" : ""
+            throw ExitCode.failure("cannot open \(path): \(error.message)\(hint)")
         }
         var output = try StandardOutput()
         var last = count.map(LastPieces.init)

@@ -11,7 +11,7 @@ struct RecordProblem: Error {
 
 enum RecordedExchanges {
     /// Finds the exchange that `reference` names, in the JSON lines at `log` or else in the memory
-    /// of the running lupin.
+    /// of the running lupin, or of what is left without one.
     static func find(
         _ reference: ExchangeReference,
         log: String?,
@@ -79,6 +79,9 @@ enum RecordedExchanges {
                 on: loop
             )
         } catch {
+            if error.isAbsence, socket == nil, let left = LocatedLog.left(rulesFile: rulesFile) {
+                return try logged(reference, in: left).exchange
+            }
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }
         guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Glibc
 import Logging
+import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinProxy
@@ -153,9 +154,22 @@ struct Service: Sendable {
         let addresses = proxy.addresses.map(\.description).joined(separator: " and ")
         var text = "listening on \(addresses), "
         text += rulesFile.map { "rules from \($0)" } ?? "no rules file"
+        text += "; \(configuration.settings.log.to.sentence)"
         if let url = proxy.urls.first {
             text += "; in a shell: export http_proxy=\(url) https_proxy=\(url)"
         }
         return text
+    }
+}
+
+extension LogSettings.Destination {
+    /// Where records go, as the start says it.
+    fileprivate var sentence: String {
+        switch self {
+        case .off: "records of failures alone to standard output"
+        case .stdout: "records to standard output"
+        case .stderr: "records to standard error"
+        case .file(let path): "records to \(path)"
+        }
     }
 }

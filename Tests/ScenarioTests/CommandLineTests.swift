@@ -240,6 +240,7 @@ struct CommandLineTests {
     @Test func `a signal stops a running proxy with 0 and a hang-up does not`() throws {
         let running = try RunningLupin("--listen", "127.0.0.1:0")
         #expect(running.firstLine.contains("lupin: listening on 127.0.0.1:"))
+        #expect(running.firstLine.contains(", no rules file; records to standard output; in a "))
         #expect(running.firstLine.contains("; in a shell: export http_proxy=http://127.0.0.1:"))
         let socket = try PlainSocket.connect(to: .loopback(port: running.port))
         running.signal(SIGHUP)

@@ -24,6 +24,9 @@ function number(text) {
 function equality(key, text) {
   if (text === "*") return (value) => value !== undefined && value !== "";
   if (key === "status" && /^\dxx$/i.test(text)) return (value) => Math.floor(value / 100) === +text[0];
+  if (key === "outcome" && text === "error") {
+    return (value) => ["error", "aborted", "truncated"].includes(value);
+  }
   const [low, high] = text.split("-").map(number);
   if (low <= high) return (value) => value >= low && value <= high;
   const parts = text.split("*").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));

@@ -178,25 +178,7 @@ struct FilterTest: Sendable {
     private static func texts(_ value: JSONValue, _ kind: FilterKey.Kind) -> [String] {
         if let list = value.list { return list.compactMap(\.string) }
         guard let text = value.string else { return [] }
-        return kind == .cache ? cacheWords(text) : [text]
-    }
-
-    /// The words of a member such as `lupin; fwd=uri-miss; stored`.
-    ///
-    /// They are the names of its parameters, and the values of `fwd` and `detail`. A miss of any
-    /// kind is a `miss` too.
-    private static func cacheWords(_ status: String) -> [String] {
-        var words: [String] = []
-        for parameter in status.split(separator: ";").dropFirst() {
-            let parts = parameter.split(separator: "=", maxSplits: 1)
-            guard let name = parts.first?.drop(while: { $0 == " " }) else { continue }
-            words.append(String(name))
-            guard parts.count == 2, name == "fwd" || name == "detail" else { continue }
-            let value = parts[1].filter { $0 != "\"" }
-            words.append(value)
-            if name == "fwd", value.hasSuffix("-miss") { words.append("miss") }
-        }
-        return words
+        return kind == .cache ? CacheWords.all(text) : [text]
     }
 
     private static func number(

@@ -96,7 +96,7 @@ package enum FilterKey: String, CaseIterable, Sendable {
             Row(
                 .word(ExchangeRecord.Outcome.allCases.map(\.rawValue)),
                 [RecordField.outcome.path],
-                "how the exchange ended",
+                "how the exchange ended; `error` finds `aborted` and `truncated`, too",
                 "outcome:aborted"
             )
         case .error:

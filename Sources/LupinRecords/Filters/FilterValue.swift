@@ -77,7 +77,8 @@ extension FilterTest.Comparison {
                         + known.joined(separator: ", ")
                 )
             }
-            self = .whole(NameSet([value]))
+            let isWide = key == .outcome && comparator == .equals && value.lowercased() == "error"
+            self = .whole(NameSet(isWide ? ["error", "aborted", "truncated"] : [value]))
         case (.equals, _): self = .whole(NameSet([value]))
         case (.isExactly, _): self = .exact(value)
         case (.contains, .text), (.contains, .word), (.contains, .cache):

@@ -1,6 +1,7 @@
 // The line about an exchange for users: its content, and its layout on a terminal.
 
 package import LupinCore
+import LupinPolicy
 
 /// The data that the text format shows of a record; `lupin log` reads it from a JSON line, lupin
 /// itself from the record.
@@ -27,6 +28,10 @@ package struct RecordSummary: Sendable, Equatable {
     package var errorType = ""
     package var errorDetail = ""
     package var rules: [String] = []
+    /// Whether a rule answered.
+    package var isAnswered = false
+    /// What the cache did, as ``CacheWords`` says it; empty where it did nothing.
+    package var cache = ""
     /// The alert with which the client caused its tunnel to bypass the rules.
     package var bypassCause = ""
     /// The token that was used, and the result.
@@ -66,6 +71,8 @@ package struct RecordSummary: Sendable, Equatable {
             errorDetail = redactor.cleaned(error.recordedDetail)
         }
         rules = record.rules.matched.map { redactor.cleaned($0) }
+        isAnswered = record.rules.steps.contains { $0.hasPrefix(CannedResponse.stepName) }
+        cache = record.cache.map(CacheWords.short) ?? ""
         bypassCause = record.bypass?.cause ?? ""
         if let authentication = record.authentication {
             token = redactor.cleaned(authentication.token)
@@ -106,36 +113,51 @@ package struct SummaryText: Sendable {
         day = today
     }
 
-    /// Appends `22:41:07.123 200 6f1c0e0b GET  https://api.github.com/user 5.0KiB 743ms [github]`.
+    /// Appends `22:41:07.123 200 6f1c0e0b GET       5.0KiB  743ms https://api.acme.dev/ [acme]`.
     ///
-    /// On a terminal, the text after the URL is aligned at the right margin.
+    /// On a terminal, the text after the URL is aligned at the right margin; what does not fit,
+    /// and what failed, gets a line of its own. Elsewhere all of it is one line.
     package mutating func append(_ summary: RecordSummary, to bytes: inout [UInt8]) {
         appendDay(of: summary.startMicroseconds, to: &bytes)
-        var time: [UInt8] = []
-        timestamp.append(timeOfDay: summary.startMicroseconds, to: &time)
-        let status = summary.status > 0 ? String(summary.status) : "---"
-        var method = LogText.plain(summary.method)
-        while method.utf8.count < 4 { method += " " }
-        let tail = SummaryText.tail(of: summary)
-        let head = String(decoding: time, as: UTF8.self)
-        let id = summary.id.isEmpty ? "--------" : LogText.plain(summary.id)
-        let url = fitted(
-            LogText.plain(summary.url),
-            taken: head.utf8.count + id.utf8.count + status.utf8.count + method.count
-                + tail.text.count + 5
-        )
-        add(head, .dim, to: &bytes)
+        let time = timeOfDay(of: summary.startMicroseconds)
+        let id = LogText.plain(summary.id.isEmpty ? "--------" : summary.id)
+        let facts = SummaryText.columns(of: summary)
+        let notes = SummaryText.notes(on: summary)
+        let failure = SummaryText.failure(of: summary)
+        let lead = time.count + id.count + 6
+        let room = columns.map { $0 - lead - facts.count - SummaryText.urlColumns - 1 }
+        let areBeside = notes.isEmpty || room.map { $0 >= notes.count } ?? true
+        let beside = areBeside ? notes : ""
+        let taken = lead + facts.count + (beside.isEmpty ? 0 : beside.count + 1)
+        add(time, .dim, to: &bytes)
         bytes.append(0x20)
+        let status = summary.status > 0 ? String(summary.status) : "---"
         add(status, SummaryText.colour(ofStatus: summary.status), to: &bytes)
         bytes.append(0x20)
         add(id, .dim, to: &bytes)
-        bytes.append(contentsOf: " \(method) \(url) ".utf8)
-        add(tail.text, tail.isBad ? .red : .dim, to: &bytes)
-        if summary.dropped > 0 {
-            bytes.append(0x20)
-            add("(\(summary.dropped) lines lost before this one)", .red, to: &bytes)
+        let url = fitted(LogText.plain(summary.url), taken: taken, isPadded: !beside.isEmpty)
+        bytes.append(contentsOf: " \(facts)\(url)".utf8)
+        add(behind: beside, .dim, to: &bytes)
+        let indentation = "\n" + String(repeating: " ", count: lead - 1)
+        if !areBeside {
+            bytes.append(contentsOf: indentation.utf8)
+            add(behind: notes, .dim, to: &bytes)
         }
+        if columns != nil, !failure.isEmpty { bytes.append(contentsOf: indentation.utf8) }
+        add(behind: failure, .red, to: &bytes)
         bytes.append(0x0A)
+    }
+
+    private mutating func timeOfDay(of microseconds: Int64) -> String {
+        var time: [UInt8] = []
+        timestamp.append(timeOfDay: microseconds, to: &time)
+        return String(decoding: time, as: UTF8.self)
+    }
+
+    private func add(behind text: String, _ colour: Colour, to bytes: inout [UInt8]) {
+        guard !text.isEmpty else { return }
+        bytes.append(0x20)
+        add(text, colour, to: &bytes)
     }
 
     /// Appends `--- 2026-11-23` when the day differs from that of the previous line.
@@ -148,11 +170,25 @@ package struct SummaryText: Sendable {
         bytes.append(0x0A)
     }
 
+    /// What a URL keeps of a narrow terminal.
+    private static let urlColumns = 24
+
+    /// Method, size and duration, each in its column.
+    private static func columns(of summary: RecordSummary) -> String {
+        func padded(_ text: String, _ width: Int) -> String {
+            String(repeating: " ", count: max(0, width - text.count)) + text
+        }
+        let method = LogText.plain(summary.method)
+        let size = summary.sizeBytes.map(SummaryText.size) ?? ""
+        let total = summary.totalMicroseconds.map(SummaryText.duration) ?? ""
+        return method + padded(size, max(0, 16 - method.count)) + " " + padded(total, 6) + " "
+    }
+
     /// The text after the URL.
-    private static func tail(of summary: RecordSummary) -> (text: String, isBad: Bool) {
+    private static func notes(on summary: RecordSummary) -> String {
         var parts: [String] = []
-        if let size = summary.sizeBytes { parts.append(SummaryText.size(size)) }
-        if let total = summary.totalMicroseconds { parts.append(SummaryText.duration(total)) }
+        if summary.isAnswered { parts.append("answered") }
+        if !summary.cache.isEmpty { parts.append(summary.cache) }
         if summary.isHTTP2 { parts.append("h2") }
         if summary.attempts > 1 { parts.append("×\(summary.attempts)") }
         if summary.redirects > 0 {
@@ -163,19 +199,25 @@ package struct SummaryText: Sendable {
             parts.append("\(summary.token) \(summary.tokenAction)")
         }
         if !summary.program.isEmpty { parts.append(summary.program) }
+        if summary.bypassCause.isEmpty, !summary.rules.isEmpty {
+            parts.append("[\(summary.rules.joined(separator: ", "))]")
+        }
+        if !summary.loginStep.isEmpty { parts.append("a step of the login (\(summary.loginStep))") }
+        return LogText.plain(parts.joined(separator: " "))
+    }
+
+    /// What went wrong; empty where nothing did.
+    private static func failure(of summary: RecordSummary) -> String {
+        var parts: [String] = []
         if !summary.bypassCause.isEmpty {
             parts.append(
                 "rules bypassed: the client refused the certificate (\(summary.bypassCause))"
             )
-        } else if !summary.rules.isEmpty {
-            parts.append("[\(summary.rules.joined(separator: ", "))]")
         }
         if !summary.failedCondition.isEmpty {
             parts.append("validate: \(summary.failedCondition)")
         }
-        if !summary.loginStep.isEmpty { parts.append("a step of the login (\(summary.loginStep))") }
-        let isBad = summary.outcome != "ok"
-        if isBad {
+        if summary.outcome != "ok" {
             parts.append(summary.outcome)
             if !summary.reset.isEmpty { parts.append(summary.reset) }
         }
@@ -183,16 +225,18 @@ package struct SummaryText: Sendable {
             let detail = summary.errorDetail.isEmpty ? "" : ": \(summary.errorDetail)"
             parts.append(summary.errorType + detail)
         }
-        return (LogText.plain(parts.joined(separator: " ")), isBad)
+        if summary.dropped > 0 { parts.append("(\(summary.dropped) lines lost before this one)") }
+        return LogText.plain(parts.joined(separator: " "))
     }
 
     /// Fits `url` into the remaining width; a longer one is shortened in the middle with `…`.
     ///
-    /// A URL keeps at least 24 columns.
-    func fitted(_ url: String, taken: Int) -> String {
+    /// A URL keeps at least 24 columns; a shorter one `isPadded` up to what stands behind it.
+    func fitted(_ url: String, taken: Int, isPadded: Bool = true) -> String {
         guard let columns else { return url }
-        let room = max(24, columns - taken)
+        let room = max(SummaryText.urlColumns, columns - taken)
         guard url.count > room else {
+            guard isPadded else { return url }
             return url + String(repeating: " ", count: min(room, columns) - url.count)
         }
         let end = (room - 1) / 3

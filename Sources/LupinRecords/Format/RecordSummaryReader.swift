@@ -1,6 +1,7 @@
 // Reads the summary of an exchange from its line of the log.
 
 package import LupinCore
+import LupinPolicy
 
 extension RecordSummary {
     /// Reads the summary of one line of the log; returns nil when it is not an exchange record.
@@ -27,6 +28,9 @@ extension RecordSummary {
         errorType = json[field: .errorType]?.string ?? ""
         errorDetail = json[field: .errorDetail]?.string ?? ""
         rules = json[field: .matched]?.list?.compactMap(\.string) ?? []
+        let steps = json[field: .steps]?.list?.compactMap(\.string) ?? []
+        isAnswered = steps.contains { $0.hasPrefix(CannedResponse.stepName) }
+        cache = json[field: .cacheStatus]?.string.map(CacheWords.short) ?? ""
         bypassCause = json[field: .bypassCause]?.string ?? ""
         token = json[field: .token]?.string ?? ""
         tokenAction = json[field: .tokenAction]?.string ?? ""

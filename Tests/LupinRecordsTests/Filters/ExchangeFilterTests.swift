@@ -109,6 +109,15 @@ struct ExchangeFilterTests {
         }
     }
 
+    @Test func `what ended early is an error too, unless it is asked for exactly`() throws {
+        for outcome in ExchangeRecord.Outcome.allCases {
+            let line = try line { $0.outcome = outcome }
+            let isError = [.error, .aborted, .truncated].contains(outcome)
+            #expect(try keeps("outcome:error", line) == isError, "\(outcome)")
+            #expect(try keeps("outcome=error", line) == (outcome == .error), "\(outcome)")
+        }
+    }
+
     @Test func `a date of any year has an age`() throws {
         let line = try #require(parseJSON(#"{"ts":"0000-01-01T00:00:00.000000Z"}"#))
         #expect(try ExchangeFilter("age>1d").matches(line, now: .max))

@@ -1,6 +1,7 @@
 // What the short line for people looks like, and that it fits.
 
 import LupinCore
+import LupinPolicy
 import LupinRecords
 import LupinTestKit
 import Testing
@@ -24,10 +25,63 @@ struct RecordSummaryTests {
     @Test func `a line has time, status, method, URL and the rest`() {
         #expect(
             line(makeFullRecord())
-                == "22:41:07.123 200 6f1c0e0b GET  "
-                + "http://api.github.com/user?code=REDACTED.0126&page=2 5.0KiB 743ms ×2 curl "
+                == "22:41:07.123 200 6f1c0e0b GET       5.0KiB  743ms "
+                + "http://api.github.com/user?code=REDACTED.0126&page=2 ×2 curl "
                 + "[everyone, github]\n"
         )
+    }
+
+    @Test(arguments: [80, 140])
+    func `the URL begins in the same column, whatever stands before it`(columns: Int) {
+        var starts: Set<Int> = []
+        for (method, size, total) in [
+            (Method.get, 0, 0), (.connect, 1_048_575, 9_999_999), (.delete, 1023, 303_000_000),
+            (.other("PROPFIND"), 12, 12_345_000), (.options, nil, nil),
+        ] as [(Method, UInt64?, Int64?)] {
+            var record = makeFullRecord()
+            record.request?.method = method
+            record.responseBodyBytes = size
+            record.timing.total = total
+            let text = line(record, columns: columns)
+            starts.insert(
+                text.distance(from: text.startIndex, to: text.firstRange(of: "http")!.lowerBound)
+            )
+        }
+        #expect(starts == [50])
+    }
+
+    @Test func `what the cache did is a word, and so is the answer of a rule`() {
+        var record = makeFullRecord()
+        record.attempts = []
+        for (status, word) in [
+            ("lupin; hit; ttl=30", "hit"), ("lupin; hit; ttl=-5", "stale"),
+            ("lupin; fwd=uri-miss; stored", "stored"), ("lupin; fwd=stale; stored", "stored"),
+            ("lupin; fwd=stale; fwd-status=304; ttl=2", "revalidated"),
+            ("lupin; fwd=stale; fwd-status=503; ttl=-2", "stale"),
+            ("lupin; fwd=miss; collapsed", "collapsed"),
+        ] {
+            record.cache = status
+            #expect(line(record).contains("&page=2 \(word) curl ["), "\(status)")
+        }
+        for status in ["lupin; fwd=bypass", "lupin; fwd=uri-miss; detail=no-store"] {
+            record.cache = status
+            #expect(line(record).contains("&page=2 curl ["), "\(status)")
+        }
+        record.cache = nil
+        record.rules.steps = [CannedResponse(status: 204).step(of: "rule", answering: .get)]
+        #expect(line(record).contains("&page=2 answered curl ["))
+    }
+
+    @Test(arguments: [80, 140])
+    func `on a terminal a failure has a line of its own`(columns: Int) {
+        var record = makeFullRecord()
+        record.outcome = .error
+        record.response?.status = 502
+        record.error = LupinError(.dnsError, detail: "no such host")
+        let lines = line(record, columns: columns).split(separator: "\n")
+        let indentation = String(repeating: " ", count: 26)
+        #expect(lines.last == "\(indentation)error dns_error: no such host")
+        #expect(lines.dropLast().allSatisfy { $0.count <= columns })
     }
 
     @Test func `a failure says what failed`() {
@@ -39,7 +93,7 @@ struct RecordSummaryTests {
         record.rules.matched = []
         #expect(
             line(record, dropped: 5).hasSuffix(
-                " 5.0KiB 743ms curl error dns_error: no\\nsuch host "
+                "&page=2 curl error dns_error: no\\nsuch host "
                     + "(5 lines lost before this one)\n"
             )
         )
@@ -48,7 +102,7 @@ struct RecordSummaryTests {
     @Test func `HTTP/2 is named, and the code of a stream that ended early`() {
         var record = makeFullRecord()
         record.version = .http2
-        #expect(line(record).hasSuffix(" 5.0KiB 743ms h2 ×2 curl [everyone, github]\n"))
+        #expect(line(record).hasSuffix("&page=2 h2 ×2 curl [everyone, github]\n"))
         record.reset = HTTP2Reset(.cancel, by: .client)
         record.outcome = .aborted
         #expect(line(record).hasSuffix(" h2 ×2 curl [everyone, github] aborted CANCEL\n"))
@@ -66,9 +120,11 @@ struct RecordSummaryTests {
     func `a line fits the terminal`(columns: Int) {
         var record = makeFullRecord()
         record.request = makeRequest("/" + String(repeating: "long/", count: 100) + "end")
-        let text = line(record, columns: columns)
-        // Below 95 columns the 24 that a URL keeps don't fit any more.
-        #expect(text.count == max(columns, 95) + 1)
+        let lines = line(record, columns: columns).split(separator: "\n")
+        // Below 101 columns the 24 that a URL keeps leave too little for the rest.
+        #expect(lines.map(\.count).max() == columns)
+        #expect(lines.count == (columns < 101 ? 2 : 1))
+        let text = lines.joined(separator: " ")
         #expect(text.contains("…"))
         #expect(text.contains("/end "))
     }
@@ -103,8 +159,12 @@ struct RecordSummaryTests {
         record.request = makeRequest("/")
         let text = line(record, columns: columns)
         #expect(text.count == columns + 1)
-        #expect(text.hasPrefix("22:41:07.123 200 6f1c0e0b GET  http://api.github.com/  "))
-        #expect(text.hasSuffix(" 5.0KiB 743ms ×2 curl [everyone, github]\n"))
+        #expect(
+            text.hasPrefix(
+                "22:41:07.123 200 6f1c0e0b GET       5.0KiB  743ms http://api.github.com/  "
+            )
+        )
+        #expect(text.hasSuffix(" ×2 curl [everyone, github]\n"))
     }
 
     @Test func `a bypass stands where the rules would`() {

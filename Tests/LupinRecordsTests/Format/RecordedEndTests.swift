@@ -183,8 +183,8 @@ struct RecordedEndTests {
         text.append(RecordSummary(record, dropped: 0, redactor: makeRedactor()), to: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self)
-                == "22:41:07.123 \(kind.defaultStatus) 6f1c0e0b GET  http://h/ 5.0KiB 743ms curl "
-                + "[everyone, github] error \(kind.token): what happened\n"
+                == "22:41:07.123 \(kind.defaultStatus) 6f1c0e0b GET       5.0KiB  743ms http://h/ "
+                + "curl [everyone, github] error \(kind.token): what happened\n"
         )
     }
 
