@@ -11,7 +11,7 @@ import LupinWire
 /// A class, because several functions pass it on, and copying its parts costs 200 instructions.
 package final class AdaptedRequest {
     let request: UpstreamRequest
-    let hop: NextHop
+    package let hop: NextHop
     /// The client's own target, unless the request was directed elsewhere.
     let known: KnownTarget?
 
@@ -66,8 +66,8 @@ package final class AdaptedRequest {
         return AdaptedRequest(changed, hop: hop, known: known)
     }
 
-    var head: RequestHead { request.head }
-    var origin: Origin { request.origin }
+    package var head: RequestHead { request.head }
+    package var origin: Origin { request.origin }
     /// The host stands literally in the rules file.
     var isHostFromFile: Bool { request.steps.isHostFromFile }
 }

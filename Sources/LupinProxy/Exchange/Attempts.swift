@@ -30,15 +30,6 @@ extension ObtainedResponse {
     }
 }
 
-/// The decision about a response.
-enum Verdict {
-    case deliver(reason: String)
-    /// Send the same request again.
-    case again(AttemptRecord.Cause, AttemptRecord.Decision, reason: String, delay: Duration)
-    /// Send another request, which a redirect leads to.
-    case follow(Leg, reason: String)
-}
-
 extension Exchange {
     /// Sends the request, repeatedly if that helps, until there is a response for the caller.
     ///
@@ -122,7 +113,8 @@ extension Exchange {
         if let former = next?.former, lacksLogin(after: error) {
             return fallBack(to: former, from: attempt, error: error)
         }
-        let delay = try await evaluate(error, of: attempt)
+        attempt.noteOutcome(failure: error)
+        let delay = try await AttemptJudge(for: self, attempt).delay(after: error)
         let again = NextAttempt(.retry, after: attempt, next)
         dropUpstream()
         upload = nil
@@ -156,7 +148,8 @@ extension Exchange {
     ) async throws(LupinError) -> (obtained: ObtainedResponse, verdict: Verdict) {
         guard let upstream else { throw .stopping }
         take(response, of: attempt)
-        noteCompressionVerdict(response.status, of: attempt)
+        let judge = AttemptJudge(for: self, attempt)
+        judge.noteCompressionVerdict(response.status)
         var obtained = try scrubbed(
             ObtainedResponse(response: response, body: upstream.responseBody)
         )
@@ -164,15 +157,15 @@ extension Exchange {
         guard response.status != 101,
             plan?.judgesResponses == true || decisionNeed(on: response, to: attempt) != nil
         else { return (obtained, .deliver(reason: "")) }
-        let verdict = try await verdict(on: &obtained, of: attempt)
+        let verdict = try await judge.verdict(on: &obtained)
         return (obtained, verdict)
     }
 
     /// Notes what a response says, whatever is decided about it, and puts stand-ins back.
     func take(_ response: ParsedResponse, of attempt: Attempt) {
         // What is held back later holds no connection that could tell.
-        if upstream?.isForOneClient == true { caching?.attachments.add(.connectionLogin) }
-        noteOutcome(of: attempt, status: response.status)
+        if isForOneClient { caching?.attachments.add(.connectionLogin) }
+        attempt.noteOutcome(status: response.status)
         restoreStandIns(in: response)
         noteFlaws(of: response)
     }
@@ -197,47 +190,9 @@ extension Exchange {
         return Attempt(sent, of: self, because: cause, replay: replay, since: exchangeBegun)
     }
 
-    /// Decides about a response, after every wait that the decision needs.
-    private func verdict(
-        on obtained: inout ObtainedResponse,
-        of attempt: Attempt
-    ) async throws(LupinError) -> Verdict {
-        if answersParent(obtained.response, attempt) {
-            return .again(.auth, .refresh, reason: "the parent proxy asks for Digest", delay: .zero)
-        }
-        // No response of the origin: it is neither checked nor repeated; the client answers it.
-        if obtained.response.status == 407, asksClient(attempt.hop) {
-            if plan?.validation != nil {
-                record.validation = ValidationRecord(note: "the parent proxy asks the client")
-            }
-            return .deliver(reason: "")
-        }
-        if let refusal = refusal(in: obtained.response, to: attempt) { throw refusal }
-        let isByLogin = isByLogin(attempt)
-        let verdict = try await judge(&obtained, of: attempt)
-        var obstacle: String?
-        switch verdict {
-        case .deliver: return verdict
-        case .follow(let leg, _) where leg.dropsBody: break
-        // Meanwhile the client may have sent more of its body than is kept.
-        case .again, .follow: if !attempt.isReplayable { obstacle = "the body was not kept" }
-        }
-        if isByLogin, obstacle == nil {
-            let held = try await hold(obtained)
-            obtained = held.0
-            if held.whole == nil { obstacle = Self.loginIsLost }
-            obtained.loggedInWay = attempt.hop
-            if case .follow = verdict, let origin = redirectedTo ?? record.origin {
-                completeLocation(of: obtained.response, from: origin)
-            }
-        }
-        guard let obstacle else { return verdict }
-        return try await judgeDelivered(&obtained, of: attempt, decided: obstacle)
-    }
-
     /// Whether the response came by a login to its connection.
     func isByLogin(_ attempt: Attempt) -> Bool {
-        upstream?.isForOneClient == true || attempt.hop.isByLogin
+        isForOneClient || attempt.hop.isByLogin
     }
 
     /// Gives up an attempt that could not have the login of the response before it.
@@ -255,7 +210,7 @@ extension Exchange {
             status: status,
             error: error,
             decision: .giveUp,
-            reason: Self.loginIsLost
+            reason: Verdict.loginIsLost
         )
         dropUpstream()
         take(former)
@@ -264,91 +219,5 @@ extension Exchange {
     /// Whether an attempt failed since its connection lacks the client's login.
     private func lacksLogin(after error: LupinError) -> Bool {
         error.parent?.status == 407 || interceptedTunnel?.parentTunnel?.hasEnded == true
-    }
-
-    private static let loginIsLost = "the client's login is for another connection"
-
-    /// Decides on a final response: credentials, redirects, retriers, and validation of what is
-    /// left, as Alamofire's `validate()` with a `RetryPolicy` comes to.
-    private func judge(
-        _ obtained: inout ObtainedResponse,
-        of attempt: Attempt
-    ) async throws(LupinError) -> Verdict {
-        // A CONNECT to a parent proxy must not be repeated.
-        if request.method == .connect { return .deliver(reason: "") }
-        keepCookies(of: obtained.response.head, to: attempt.adapted.request)
-        var decided: String?
-        if let verdict = try await repair(&obtained, attempt) {
-            guard case .deliver(let reason) = verdict else { return verdict }
-            decided = reason
-        }
-        return try await judgeDelivered(&obtained, of: attempt, decided: decided)
-    }
-
-    /// Handles responses that another request may repair: credentials, a coding, a redirect.
-    private func repair(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) -> Verdict? {
-        if let verdict = try await askForCredentials(&obtained, attempt) { return verdict }
-        if let verdict = try await sendPlain(&obtained, attempt) { return verdict }
-        return try await redirect(&obtained, attempt)
-    }
-
-    /// Decides on a response that the client gets unless `validate` or a retrier objects.
-    ///
-    /// `decided` is the reason not to repeat the request, if there is one already: then only
-    /// `validate` is checked.
-    private func judgeDelivered(
-        _ obtained: inout ObtainedResponse,
-        of attempt: Attempt,
-        decided: String?
-    ) async throws(LupinError) -> Verdict {
-        let mayRetry = decided == nil
-        var reason = decided ?? ""
-        if mayRetry, let verdict = try await askRetriers(obtained, attempt) {
-            guard case .deliver(let refusal) = verdict else { return verdict }
-            reason = refusal
-        }
-        let verdict = try await validate(
-            &obtained,
-            attempt,
-            mayRetry: mayRetry,
-            delivered: reason
-        )
-        if let verdict { return verdict }
-        try await holdBack(&obtained, attempt)
-        return .deliver(reason: reason)
-    }
-
-    /// Holds back a response that refuses the credentials while others are fetched.
-    private func askForCredentials(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) -> Verdict? {
-        guard let authentication else { return nil }
-        authentication.noteAuthenticationInfo(of: obtained.response.head)
-        let response = obtained.response
-        let sent = attempt.adapted.head
-        guard authentication.minds(response.status),
-            authentication.conditions.contains(where: { $0.check(response, to: sent) == nil })
-        else { return nil }
-        let held = try await hold(obtained)
-        obtained = held.0
-        let body = held.whole.flatMap {
-            try? decoded($0, from: response.head.fields.contentCodings)
-        }
-        let outcome = try await authentication.retry(
-            after: response.head,
-            isReplayable: attempt.isReplayable,
-            content: isUploadDone ? attempt.replay?.wholeInMemory : nil
-        ) { condition in
-            guard condition.check(response, to: sent) == nil else { return false }
-            guard condition.needsBody else { return true }
-            return body.map { condition.check(body: $0.span, head: response.head) == nil } ?? false
-        }
-        guard let outcome else { return nil }
-        guard outcome.decision == .refresh else { return .deliver(reason: outcome.reason) }
-        return .again(.auth, .refresh, reason: outcome.reason, delay: .zero)
     }
 }

@@ -64,43 +64,7 @@ extension Exchange {
         }
     }
 
-    /// Whether the response refuses the compression: then the request is sent again uncompressed
-    /// (RFC 9110 §15.5.16), and later ones to that origin at once.
-    func sendPlain(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) -> Verdict? {
-        let response = obtained.response
-        let hasLostLength = framing.knownLength != nil && attempt.framing.knownLength == nil
-        guard let step = plan?.compress, attempt.coding != nil else { return nil }
-        let refusal = step.refusal(
-            status: response.status,
-            fields: response.head.fields,
-            hasLostLength: hasLostLength
-        )
-        if refusal == .none { return nil }
-        retry.goesPlain = true
-        if refusal == .likely, attempt.isReplayable {
-            retry.likelyRefusal = response.status
-        } else {
-            noteCompressionRefusal(by: attempt.origin)
-        }
-        guard attempt.isReplayable else { return .deliver(reason: "the body was not kept") }
-        return .again(
-            .retry,
-            .retry,
-            reason: "the server refuses compressed bodies",
-            delay: .zero
-        )
-    }
-
-    /// Remembers a likely refusal if the same request is not refused so without compression.
-    func noteCompressionVerdict(_ status: UInt16, of attempt: Attempt) {
-        guard let refusal = retry.likelyRefusal.take() else { return }
-        if status != refusal { noteCompressionRefusal(by: attempt.origin) }
-    }
-
-    private func noteCompressionRefusal(by origin: Origin) {
+    func noteCompressionRefusal(by origin: Origin) {
         resources.shared.compressionRefusals.note(origin, now: slot.loop.now)
     }
 }

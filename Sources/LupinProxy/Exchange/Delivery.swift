@@ -88,8 +88,8 @@ extension Exchange {
             closes: resources.isDraining || !isUploadDone
                 || interceptedTunnel?.parentTunnel?.endsBehindResponse(of: upstream) == true
                 // The client takes its login for that of its own connection.
-                || (upstream?.isForOneClient == true && upstream?.isReading == false),
-            isLoginUnderWay: head.status == 407 && upstream?.isForOneClient == true
+                || (isForOneClient && upstream?.isReading == false),
+            isLoginUnderWay: head.status == 407 && isForOneClient
         )
         if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
@@ -338,14 +338,7 @@ extension Exchange {
 
     /// Whether the client gets the parent's challenge.
     private var isChallenged: Bool {
-        upstream.map { asksClient($0.hop) } ?? false
-    }
-
-    /// Whether a 407 by this way asks the client: lupin has no credentials for the parent.
-    func asksClient(_ hop: NextHop) -> Bool {
-        guard let parent = hop.parent else { return false }
-        // With a user of ours, the client's Proxy-Authorization is for us.
-        return parent.userinfo == nil && client.user == nil
+        upstream.map { $0.hop.asksClient(isOurs: hasUser) } ?? false
     }
 
     // MARK: Failure

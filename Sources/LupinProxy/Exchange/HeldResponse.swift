@@ -5,14 +5,17 @@ import LupinPolicy
 import LupinUpstream
 import LupinWire
 
-extension Exchange {
-    /// How many bytes of a held-back response are kept in memory.
-    static let heldBytesMax = 64 << 10
+/// How much of a response is held back, and for how long.
+enum HeldResponse {
+    /// How many bytes are kept in memory.
+    static let bytesMax = 64 << 10
     /// How long reading a held body may take; what has come by then is kept.
-    static let heldTimeMax = Duration.seconds(2)
+    static let timeMax = Duration.seconds(2)
     /// How long a discarded body is read, so that its connection can be reused.
-    private static let discardTimeMax = Duration.milliseconds(100)
+    static let discardTimeMax = Duration.milliseconds(100)
+}
 
+extension Exchange {
     /// Reads the body of a response into memory, as far as it fits and comes in time.
     ///
     /// Without `time` it may take as long as the whole exchange. When all of it has come the
@@ -22,8 +25,8 @@ extension Exchange {
     /// - Throws: Among others the error that broke off the body; then the attempt has failed.
     func hold(
         _ obtained: ObtainedResponse,
-        bytesMax: Int = Exchange.heldBytesMax,
-        within time: Duration? = Exchange.heldTimeMax
+        bytesMax: Int,
+        within time: Duration?
     ) async throws(LupinError) -> (ObtainedResponse, whole: [UInt8]?) {
         guard upstream != nil else {
             // Held back before, for another reason.
@@ -60,32 +63,22 @@ extension Exchange {
         return (ObtainedResponse(response: obtained.response, body: body), bytes)
     }
 
-    /// Holds back as much as `retry.hold` demands, so that an early break of the body loses
-    /// nothing; a stream, as its head announces it, passes as it comes.
-    func holdBack(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) {
-        guard let policy = plan?.retry, policy.holdBytes > 0, retry.retries < policy.limit,
-            attempt.isReplayable,
-            policy.mayRepeat(request.method, hasIdempotencyKey: attempt.hasIdempotencyKey),
-            obtained.response.head.fields.reasonToStream == nil
-        else { return }
-        obtained = try await hold(obtained, bytesMax: policy.holdBytes).0
-    }
-
     /// Releases the connection of a response that the client does not get.
     ///
     /// It is reused if the rest of the body is short and comes at once.
     func letGo(of obtained: ObtainedResponse) async throws(LupinError) {
         defer { upload = nil }
         guard upstream != nil else { return }
-        let isShort = obtained.response.framing.knownLength ?? 0 <= UInt64(Self.heldBytesMax)
+        let isShort = obtained.response.framing.knownLength ?? 0 <= UInt64(HeldResponse.bytesMax)
         // While the request is still being sent a wait is useless, and more of its body would be
         // consumed than is kept.
         if isShort, isUploadDone {
             do throws(LupinError) {
-                _ = try await hold(obtained, within: Self.discardTimeMax)
+                _ = try await hold(
+                    obtained,
+                    bytesMax: HeldResponse.bytesMax,
+                    within: HeldResponse.discardTimeMax
+                )
             } catch {
                 // A broken discarded body does not matter; the client's leaving does.
                 if error == .clientGone || error == .stopping { throw error }

@@ -6,10 +6,10 @@ import LupinWire
 
 extension Exchange {
     /// Whether a parent proxy's 407 can be answered; at most once per exchange.
-    func answersParent(_ response: ParsedResponse, _ attempt: Attempt) -> Bool {
-        guard response.status == 407, !hasAnsweredParent, let parent = attempt.hop.parent,
+    func answersParent(_ response: ParsedResponse, by hop: NextHop, isReplayable: Bool) -> Bool {
+        guard response.status == 407, !hasAnsweredParent, let parent = hop.parent,
             resources.shared.servers.parentCredentials.challenged(by: parent, response.head),
-            attempt.isReplayable
+            isReplayable
         else { return false }
         hasAnsweredParent = true
         return true
@@ -17,10 +17,10 @@ extension Exchange {
 
     /// The error for a parent proxy's 407 that is nothing for the client: its credentials would be
     /// for lupin, or lupin has some for the parent.
-    func refusal(in response: ParsedResponse, to attempt: Attempt) -> LupinError? {
-        guard response.status == 407, case .parent(let parent) = attempt.hop else { return nil }
+    func refusal(in response: ParsedResponse, by hop: NextHop, isReplayable: Bool) -> LupinError? {
+        guard response.status == 407, case .parent(let parent) = hop else { return nil }
         if parent.proxy.userinfo != nil {
-            let wasRepeated = hasAnsweredParent || attempt.isReplayable
+            let wasRepeated = hasAnsweredParent || isReplayable
             return .loginRefused(by: parent, response.head, wasRepeated: wasRepeated)
         }
         guard client.user != nil else { return nil }

@@ -1,21 +1,18 @@
 // Follows redirects: as a new request of the client, with all checks repeated.
-import LupinCore
+package import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinUpstream
 import LupinWire
 
-extension Exchange {
+extension AttemptJudge {
     /// Decides whether the response is a redirect that the plan follows.
-    func redirect(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) -> Verdict? {
-        let response = obtained.response
+    func redirect(_ response: ParsedResponse) async throws(LupinError) -> Verdict? {
         guard let policy = plan?.redirect, RedirectPolicy.isRedirect(response.status) else {
             return nil
         }
         // Changes that steps made to the URL are included, changes to fields are not.
+        let request = client.request
         var sent = request
         sent.pathAndQuery = sent.fields.store(attempt.adapted.head.pathText)
         let origin = attempt.origin
@@ -24,23 +21,23 @@ extension Exchange {
             response: response.head,
             request: sent,
             origin: origin,
-            visited: visited,
-            isBodyReplayable: framing.isEmpty || attempt.isReplayable,
+            visited: client.visited,
+            isBodyReplayable: client.framing.isEmpty || attempt.isReplayable,
             sentCookies: sentCookies,
             cookies: { target in
                 var next = UpstreamRequest(head: request, origin: target.origin)
                 target.apply(to: &next.head)
-                attachCookies(to: &next)
+                client.attachCookies(to: &next)
                 return jarredCookies(of: next.head)
             },
-            secretFields: authentication?.fieldNames ?? []
+            secretFields: client.authentication?.fieldNames ?? []
         )
         switch decision {
         case .deliver(let reason): return .deliver(reason: "redirect not followed: \(reason)")
         case .follow(let target):
             var next = UpstreamRequest(head: request, origin: target.origin)
             target.apply(to: &next.head)
-            if let handler = resources.shared.redirectHandler {
+            if let handler = client.redirectHandler {
                 guard let changed = await handler.redirect(to: next, for: response.head) else {
                     return .deliver(reason: "redirect not followed: a handler said so")
                 }
@@ -49,9 +46,8 @@ extension Exchange {
                 }
                 next = changed
             }
-            visited.append(RedirectPolicy.visit(sent, to: origin, cookies: sentCookies))
-            let leaving = RedirectRecord(status: response.status, location: target.url)
-            record.redirects = record.redirects + [leaving]
+            client.visited.append(RedirectPolicy.visit(sent, to: origin, cookies: sentCookies))
+            client.note(RedirectRecord(status: response.status, location: target.url))
             let leg = Leg(
                 head: next.head,
                 origin: next.origin,
@@ -66,7 +62,9 @@ extension Exchange {
     private func jarredCookies(of head: RequestHead) -> String {
         plan?.cookieJar == nil ? "" : head.fields.values(of: "Cookie").joined(separator: "; ")
     }
+}
 
+extension Exchange {
     /// Makes a relative Location absolute: it refers to the URL that was requested last, which the
     /// client does not know (RFC 9110 §10.2.2); it need not know the URL that rules made of it.
     func completeLocation(of response: ParsedResponse, from origin: Origin) {
@@ -124,9 +122,9 @@ extension Exchange {
 }
 
 /// The request that a redirect leads to.
-struct Leg {
-    let head: RequestHead
-    let origin: Origin
+package struct Leg {
+    package let head: RequestHead
+    package let origin: Origin
     /// The body is not sent again.
     let dropsBody: Bool
     /// The parent proxy through which the redirect came; nil for none.

@@ -68,7 +68,7 @@ extension Exchange {
             let attempt = try await resumingAttempt(resumable, received)
             do throws(LupinError) {
                 let response = try await attempt.run()
-                noteOutcome(of: attempt, status: response.status)
+                attempt.noteOutcome(status: response.status)
                 switch verdict(on: response, resumable, received) {
                 case .continues:
                     attempt.close(status: response.status, decision: .deliver, reason: "")
@@ -82,7 +82,7 @@ extension Exchange {
                 }
             } catch {
                 if attempt.isClosed || error.retry == .never { throw ending(failure, after: error) }
-                noteOutcome(of: attempt, failure: error)
+                attempt.noteOutcome(failure: error)
                 attempt.close(error: error, decision: .resume, reason: error.retry.rawValue)
             }
         }

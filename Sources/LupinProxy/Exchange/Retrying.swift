@@ -1,16 +1,16 @@
 // Decides whether a failed attempt is repeated, within its budget and after which delay.
-import LupinCore
+package import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinUpstream
 import LupinWire
 
 /// The state that retries keep from one failed attempt to the next.
-struct RetryProgress {
+package struct RetryProgress {
     /// The number of attempts repeated after a failure.
-    var retries = 0
+    package internal(set) var retries = 0
     /// Statuses that led to another attempt.
-    var statuses: [UInt16] = []
+    package internal(set) var statuses: [UInt16] = []
     /// The delay before the attempt under way.
     var delay = Duration.zero
     /// The origin asked for that delay, by Retry-After.
@@ -24,43 +24,41 @@ struct RetryProgress {
     /// It may have done so by this status: the answer to the plain one says whether compression was
     /// the reason.
     var likelyRefusal: UInt16?
+
+    package init() {}
 }
 
-extension Exchange {
-    /// An exchange ends after this many attempts, whatever rules and retriers decide.
-    private static let attemptsMax = 50
+/// An exchange ends after this many attempts, whatever rules and retriers decide.
+private let attemptsMax = 50
+private let retrierSaidSo = "a retrier said so"
+private let noTimeIsLeft = "timeouts.total would be over before the next attempt"
 
-    /// The retry policy of the rules.
-    var retryPolicy: RetryPolicy { plan?.retry ?? .safe }
+extension AttemptJudge {
+    private var retryPolicy: RetryPolicy { plan?.retry ?? .safe }
 
     /// Decides about a failed attempt, and closes it in the record.
     /// - Returns: How long to wait before the next one.
     /// - Throws: The error that ends the exchange.
-    func evaluate(
-        _ error: LupinError,
-        of attempt: Attempt
-    ) async throws(LupinError) -> Duration {
-        noteOutcome(of: attempt, failure: error)
+    package func delay(after error: LupinError) async throws(LupinError) -> Duration {
         if let waited = try await waitForNetwork(after: error) {
-            attempt.close(error: error, decision: .retry, reason: waited)
-            retry.delay = .zero
+            close(error, .retry, waited)
+            client.retry.delay = .zero
             return .zero
         }
         let failure = attempt.failure(error)
-        switch try await decide(on: failure, of: attempt) {
+        switch try await decide(on: failure) {
         case .retry(let reason):
-            attempt.close(error: error, decision: .retry, reason: reason)
+            close(error, .retry, reason)
             return noteRetry()
         case .retryWithDelay(let delay, let reason):
-            attempt.close(error: error, decision: .retry, reason: reason, delay: delay)
+            close(error, .retry, reason, delay)
             return noteRetry(delay)
         case .doNotRetry(let reason):
-            attempt.close(error: error, decision: .giveUp, reason: reason)
+            close(error, .giveUp, reason)
             throw error.withRoutes.adding(retryPolicy.advice(after: failure))
         case .doNotRetryWithError(let other):
             let isLate = other as? LupinError == .totalTimeIsOver(attempt.origin)
-            let reason = isLate ? Self.noTimeIsLeft : Self.retrierSaidSo
-            attempt.close(error: error, decision: .giveUp, reason: reason)
+            close(error, .giveUp, isLate ? noTimeIsLeft : retrierSaidSo)
             throw .said(byRetrier: other)
         }
     }
@@ -69,69 +67,71 @@ extension Exchange {
     ///
     /// `validationFailure` is set when the response failed `validate`.
     func askRetriers(
-        _ obtained: ObtainedResponse,
-        _ attempt: Attempt,
+        _ response: ParsedResponse,
         validationFailure: String? = nil
     ) async throws(LupinError) -> Verdict? {
-        let response = obtained.response
         let isMinded = validationFailure != nil || retryPolicy.minds(response.status)
-        guard isMinded || resources.shared.hasInterceptor else { return nil }
+        guard isMinded || client.program != nil else { return nil }
         var failure = attempt.failure(nil)
         failure.response = response.head
         failure.validationFailure = validationFailure
         failure.retryAfter = RetryAfterField.delay(
             of: response.head.fields,
-            now: resources.wallNow
+            now: client.wallNow
         )
-        switch try await decide(on: failure, of: attempt) {
+        switch try await decide(on: failure) {
         case .retry(let reason):
-            retry.statuses.append(response.status)
+            client.retry.statuses.append(response.status)
             return .again(.retry, .retry, reason: reason, delay: noteRetry())
         case .retryWithDelay(let delay, let reason):
-            retry.statuses.append(response.status)
+            client.retry.statuses.append(response.status)
             let isAskedFor = delay == failure.retryAfter
             let noted = noteRetry(delay, isAskedFor: isAskedFor)
             return .again(.retry, .retry, reason: reason, delay: noted)
         case .doNotRetry(let reason): return isMinded ? .deliver(reason: reason) : nil
         case .doNotRetryWithError(let error):
-            attempt.close(
-                status: response.status,
-                decision: .giveUp,
-                reason: Self.retrierSaidSo
-            )
+            close(nil, .giveUp, retrierSaidSo, status: response.status)
             throw .said(byRetrier: error)
         }
     }
 
-    private static let retrierSaidSo = "a retrier said so"
-    private static let noTimeIsLeft = "timeouts.total would be over before the next attempt"
+    func close(
+        _ error: LupinError?,
+        _ decision: AttemptRecord.Decision,
+        _ reason: String,
+        _ delay: Duration = .zero,
+        status: UInt16 = 0
+    ) {
+        attempt.close(
+            status: status,
+            error: error,
+            decision: decision,
+            reason: reason,
+            delay: delay
+        )
+    }
 
     private func noteRetry(_ delay: Duration = .zero, isAskedFor: Bool = false) -> Duration {
-        retry.retries += 1
-        retry.delay = delay
-        retry.isAskedFor = isAskedFor
+        client.retry.retries += 1
+        client.retry.delay = delay
+        client.retry.isAskedFor = isAskedFor
         return delay
     }
 
     /// The embedding program's retriers come first; if they don't object, the policy decides,
     /// within the host's budget.
-    private func decide(
-        on failure: FailedAttempt,
-        of attempt: Attempt
-    ) async throws(LupinError) -> RetryResult {
-        guard attempts.count + 1 < Self.attemptsMax else {
-            return .doNotRetry(reason: "\(Self.attemptsMax) attempts are enough")
+    private func decide(on failure: FailedAttempt) async throws(LupinError) -> RetryResult {
+        guard client.attemptsCount + 1 < attemptsMax else {
+            return .doNotRetry(reason: "\(attemptsMax) attempts are enough")
         }
         let error = failure.error
         // A failure caused by lupin itself or by the client is not passed to retriers.
         let isForOthers = error.map { $0.retry != .never || !$0.isOurs } ?? true
         var asked = failure
-        if let interceptor = resources.shared.interceptor, isForOthers, attempt.isReplayable,
-            !failure.isCommitted
-        {
-            awaited = .program
-            let result = await interceptor.retry(attempt.adapted.request, after: failure)
-            awaited = nil
+        if let program = client.program, isForOthers, attempt.isReplayable, !failure.isCommitted {
+            client.awaited = .program
+            let result = await program.retry(attempt.adapted.request, after: failure)
+            client.awaited = nil
             // Meanwhile the client may have sent more of its body than is kept.
             if !attempt.isReplayable { (asked.isReplayable, asked.hasSentBytes) = (false, true) }
             switch result {
@@ -144,17 +144,13 @@ extension Exchange {
                 return result
             }
         }
-        asked.previousDelay = retry.delay
-        asked.chance = resources.chance()
-        return afford(retryPolicy.evaluate(asked), of: attempt, after: error)
+        asked.previousDelay = client.retry.delay
+        asked.chance = client.chance()
+        return afford(retryPolicy.evaluate(asked), after: error)
     }
 
     /// Checks that there is time for a retry, and that the host's budget allows it.
-    private func afford(
-        _ result: RetryResult,
-        of attempt: Attempt,
-        after error: LupinError?
-    ) -> RetryResult {
+    private func afford(_ result: RetryResult, after error: LupinError?) -> RetryResult {
         var wait = Duration.zero
         switch result {
         case .retry: break
@@ -162,15 +158,31 @@ extension Exchange {
         case .doNotRetry, .doNotRetryWithError: return result
         }
         let origin = attempt.origin
-        if slot.loop.deadline(in: wait) >= totalDeadline {
+        if client.deadline(in: wait) >= client.totalDeadline {
             // The last response is better than none.
             guard error != nil else {
-                return .doNotRetry(reason: Self.noTimeIsLeft)
+                return .doNotRetry(reason: noTimeIsLeft)
             }
             return .doNotRetryWithError(LupinError.totalTimeIsOver(origin))
         }
-        return refusal(ofRetryAt: origin).map { .doNotRetry(reason: $0) } ?? result
+        return client.refusal(ofRetryAt: origin).map { .doNotRetry(reason: $0) } ?? result
     }
+
+    /// Waits for a network if the machine has none: Alamofire's `OfflineRetrier`.
+    /// - Returns: The result as text; nil when there is nothing to wait for, or when the network
+    ///   did not come back.
+    private func waitForNetwork(after error: LupinError) async throws(LupinError) -> String? {
+        guard let plan, plan.retry.offlineWait > .zero, plan.retry.limit > 0,
+            !client.retry.hasWaitedForNetwork, error.isOffline
+        else { return nil }
+        client.retry.hasWaitedForNetwork = true
+        return try await client.waitForNetwork(atMost: plan.retry.offlineWait)
+    }
+}
+
+extension Exchange {
+    /// The retry policy of the rules.
+    var retryPolicy: RetryPolicy { plan?.retry ?? .safe }
 
     /// Why the host gets no further attempt; nil when it does, and then the attempt is counted.
     func refusal(ofRetryAt origin: Origin) -> String? {
@@ -191,38 +203,6 @@ extension Exchange {
             let spent = "\(retries) of \(allowed) in \(window)"
             return "the retry budget of \(origin.authority) is spent: \(spent)"
         }
-    }
-
-    /// Notes the outcome of an attempt for the host's budget and circuit, whatever rules match.
-    ///
-    /// A tunnel is no request, and says nothing about those that the host gets.
-    func noteOutcome(
-        of attempt: Attempt,
-        status: UInt16 = 0,
-        failure: LupinError? = nil
-    ) {
-        guard snapshot.countsAttempts, request.method != .connect else { return }
-        // The client's leaving says nothing about the host.
-        if let failure, failure.isOurs { return }
-        let now = self.now
-        let isFailure = failure != nil || isHostFailure(status)
-        let isRequest = attempt.facts.cause.isRequest
-        let isRetry = attempt.facts.cause == .retry
-        let elapsed = plan?.hedge != nil && failure == nil ? attempt.elapsed : nil
-        attempt.health(now: now).use { health in
-            if isRequest { health.noteRequest(now) }
-            health.noteOutcome(
-                isFailure: isFailure,
-                isRetry: isRetry,
-                begun: attempt.begun,
-                now
-            )
-            if let elapsed { health.noteResponse(afterMicroseconds: elapsed, now) }
-        }
-    }
-
-    private func isHostFailure(_ status: UInt16) -> Bool {
-        plan?.isFailure(status) ?? RetryPolicy.defaultStatus.contains(status)
     }
 
     /// Parks until one of the reasons, the deadline, or the end of the exchange.
@@ -248,18 +228,9 @@ extension Exchange {
         if now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
-    /// Waits for a network if the machine has none: Alamofire's `OfflineRetrier`.
-    /// - Returns: The result as text; nil when there is nothing to wait for, or when the network
-    ///   did not come back.
-    private func waitForNetwork(
-        after error: LupinError
-    ) async throws(LupinError) -> String? {
-        guard let plan, plan.retry.offlineWait > .zero, plan.retry.limit > 0,
-            !retry.hasWaitedForNetwork, error.isOffline
-        else { return nil }
-        retry.hasWaitedForNetwork = true
+    func waitForNetwork(atMost time: Duration) async throws(LupinError) -> String? {
         let began = now
-        let deadline = min(slot.loop.deadline(in: plan.retry.offlineWait), totalDeadline)
+        let deadline = min(slot.loop.deadline(in: time), totalDeadline)
         let waiters = resources.networkWaiters
         waiters.add(slot)
         defer { waiters.remove(slot) }
@@ -270,6 +241,30 @@ extension Exchange {
             return "the network is back after \(waited)"
         }
         return nil
+    }
+}
+
+extension Attempt {
+    /// Notes the outcome for the host's budget and circuit, whatever rules match.
+    ///
+    /// A tunnel is no request, and says nothing about those that the host gets.
+    func noteOutcome(status: UInt16 = 0, failure: LupinError? = nil) {
+        guard exchange.snapshot.countsAttempts, exchange.request.method != .connect else { return }
+        // The client's leaving says nothing about the host.
+        if let failure, failure.isOurs { return }
+        let (now, plan) = (exchange.now, exchange.plan)
+        let isFailure =
+            failure != nil
+            || (plan?.isFailure(status) ?? RetryPolicy.defaultStatus.contains(status))
+        let isRequest = facts.cause.isRequest
+        let isRetry = facts.cause == .retry
+        let elapsed = plan?.hedge != nil && failure == nil ? elapsed : nil
+        let begun = begun
+        health(now: now).use { health in
+            if isRequest { health.noteRequest(now) }
+            health.noteOutcome(isFailure: isFailure, isRetry: isRetry, begun: begun, now)
+            if let elapsed { health.noteResponse(afterMicroseconds: elapsed, now) }
+        }
     }
 }
 

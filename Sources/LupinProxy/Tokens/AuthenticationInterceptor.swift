@@ -8,7 +8,7 @@ import LupinWire
 /// The credentials that the rules of one exchange name; lives as long as the exchange.
 ///
 /// Every attempt asks for them again, so a refreshed one is used at once.
-final class AuthenticationInterceptor {
+package final class AuthenticationInterceptor {
     /// How the last attempt was authenticated.
     struct Use {
         let definition: TokenDefinition
