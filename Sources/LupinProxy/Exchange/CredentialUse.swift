@@ -170,15 +170,14 @@ extension Exchange {
         let isOwn = slot == nil
         if isOwn { awaited = .clientUser }
         defer { if isOwn { awaited = nil } }
-        let waiting = slot ?? self.slot
-        let maker = await resources.shared.processes.user(
-            of: ends.peer,
-            to: ends.local,
-            slot: waiting
-        )
-        guard let maker else { return nil }
-        let number = await userBehindSiblings(maker, in: waiting)
-        if !client.isThroughSibling { client.number = number }
-        return number
+        let found = await ClientSearch(
+            ends: ends,
+            shared: resources.shared,
+            slot: slot ?? self.slot,
+            end: totalDeadline
+        ).run()
+        if found.isThroughSibling { client.isThroughSibling = true }
+        if !client.isThroughSibling { client.number = found.user }
+        return found.user
     }
 }
