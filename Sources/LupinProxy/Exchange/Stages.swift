@@ -35,7 +35,7 @@ extension Exchange {
     /// Reports an attempt that is in the record, unless its body is still to come.
     @inline(__always)
     func noteAttemptEnd() {
-        if stages != nil { tellAttemptEnd() }
+        if let stages, let last = attempts.last { stages.tellEnd(of: last) }
     }
 
     /// Reports the progress of the bodies, if that is due.
@@ -53,27 +53,15 @@ extension Exchange {
     private func tellEnd(of record: ExchangeRecord) {
         // The exchange may have ended before its rules were matched.
         if stages == nil { begin(record) }
-        guard let stages else { return }
-        let redactor = resources.redactor
-        while stages.attempts < record.attempts.count {
-            tell(record.attempts[stages.attempts], redactor)
-        }
-        if isObserved {
-            let summary = ExchangeSummary(record, redactor)
-            tell(attempt: record.attempts.count) { $0.exchange($1, didFinish: summary) }
-        }
+        stages?.tellEnd(of: record, isObserved: isObserved)
         isObserved = false
-        self.stages = nil
+        stages = nil
     }
-
-    // MARK: Beginning
 
     private func beginStages() {
         begin(record)
         guard isObserved else { return }
-        let redactor = resources.redactor
-        let rules = (plan?.names ?? []).map { redactor.cleaned($0) }
-        tell(attempt: attempts.count) { $0.exchange($1, didMatch: rules) }
+        stages?.tell(attempt: attempts.count, matched: plan?.names ?? [])
     }
 
     /// Sets the monitors from now on; the first time, reports what has happened so far.
@@ -82,7 +70,6 @@ extension Exchange {
         let monitors = resources.monitors[level]
         guard !monitors.isEmpty else { return }
         let isNew = stages == nil
-        let redactor = resources.redactor
         let reporter =
             stages
             ?? StageReporter(
@@ -92,9 +79,9 @@ extension Exchange {
                     microseconds: record.startMicroseconds,
                     request: record.request ?? (hasRequest ? clientRequest ?? request : nil),
                     origin: record.origin,
-                    redactor: redactor
+                    redactor: resources.redactor
                 ),
-                now: slot.loop.now
+                resources
             )
         reporter.monitors = monitors
         stages = reporter
@@ -102,94 +89,19 @@ extension Exchange {
         if isNew {
             // A rule of a later leg enabled them: earlier attempts are not reported.
             reporter.attempts = attempts.count
-            if isObserved { tellBeginning(reporter) }
+            if isObserved { reporter.tellBeginning(of: client) }
         }
-        reporter.exchange.rules = record.rules.matched.map { redactor.cleaned($0) }
+        reporter.note(rules: record.rules.matched)
     }
 
-    private func tellBeginning(_ reporter: StageReporter) {
-        let redactor = resources.redactor
-        let summary = ClientSummary(
-            address: client.address.text,
-            port: client.port,
-            program: client.program.map { redactor.cleaned($0) },
-            user: client.user.map { redactor.cleaned($0) }
-        )
-        reporter.tell { $0.exchangeDidBegin($1, from: summary) }
-        resources.flushSoon()
-    }
-
-    // MARK: Reporting
-
-    private func tell(_ stage: Stage) {
-        let redactor = resources.redactor
-        // The attempt under way is appended with its verdict, after its stages.
-        let number = attempts.count + 1
-        switch stage {
-        case .adapted(let adapted):
-            let origin = "\(adapted.origin.scheme.name)://\(adapted.origin.authority)"
-            let target = redactor.cleaned(origin + adapted.head.pathText)
-            let steps = adapted.request.steps.applied.map { redactor.cleaned($0) }
-            tell(attempt: number) { $0.exchange($1, didAdaptRequestTo: target, by: steps) }
-        case .failedToAdapt(let error):
-            let failure = FailureSummary(error, redactor)
-            tell(attempt: number) { $0.exchange($1, didFailToAdaptRequestWith: failure) }
-        case .tokenWait(let name):
-            let name = redactor.cleaned(name)
-            tell(attempt: number) { $0.exchange($1, isWaitingForToken: name) }
-        case .connecting(let hop):
-            let target = redactor.cleaned(hop.text)
-            tell(attempt: number) { $0.exchange($1, isConnectingTo: target) }
-        case .sent(let upstream):
-            let connection = ConnectionSummary(
-                peer: upstream.peer.map { "\($0)" } ?? "",
-                version: upstream.version.text,
-                isReused: upstream.isReused
-            )
-            tell(attempt: number) { $0.exchange($1, didSendRequestOn: connection) }
-        case .response(let status):
-            stages?.restartProgress(now: slot.loop.now)
-            tell(attempt: number) { $0.exchange($1, didReceiveResponseWith: status) }
-        case .cached(let status):
-            tell(attempt: attempts.count) { $0.exchange($1, didFindInCache: status) }
-        }
-    }
+    private func tell(_ stage: Stage) { stages?.tell(stage, behind: attempts.count) }
 
     private func tellProgress() {
-        guard let stages else { return }
-        let progress = ProgressSummary(
-            sentBytes: takenBytes ?? 0,
-            receivedBytes: download.map { passedAtOnce &+ $0.bytes } ?? 0
+        stages?.tellProgress(
+            sent: takenBytes ?? 0,
+            received: download.map { passedAtOnce &+ $0.bytes } ?? 0,
+            attempt: download == nil ? attempts.count + 1 : attempts.count
         )
-        let bytes = progress.sentBytes &+ progress.receivedBytes
-        guard stages.isProgressDue(bytes, now: slot.loop.now) else { return }
-        let number = download == nil ? attempts.count + 1 : attempts.count
-        tell(attempt: number) { $0.exchange($1, didMakeProgress: progress) }
-    }
-
-    private func tellAttemptEnd() {
-        guard let attempt = attempts.last, attempt.decision != .deliver else { return }
-        tell(attempt, resources.redactor)
-    }
-
-    private func tell(_ attempt: AttemptRecord, _ redactor: Redactor) {
-        guard let stages else { return }
-        stages.attempts += 1
-        let summary = AttemptSummary(attempt, number: stages.attempts, redactor)
-        tell(attempt: stages.attempts) { $0.exchange($1, didFinishAttempt: summary) }
-        guard attempt.decision != .deliver, attempt.decision != .giveUp else { return }
-        tell(attempt: stages.attempts) { $0.exchangeIsRetrying($1, after: summary) }
-    }
-
-    private func tell(
-        attempt: Int,
-        _ hook: (any EventMonitor, ExchangeMoment) -> Void
-    ) {
-        guard let stages else { return }
-        stages.exchange.attempt = attempt
-        stages.exchange.microseconds = resources.wallNow
-        stages.tell(hook)
-        resources.flushSoon()
     }
 }
 
