@@ -56,7 +56,10 @@ final class Shared: Sendable {
     /// What is known of servers.
     let servers = KnownServers()
     let throttles = ThrottleBuckets()
-    let compressionRefusals = CompressionRefusals()
+    /// Those that refused compressed bodies.
+    let compressionRefusals = NotedOrigins()
+    /// Those that ask clients whose TLS lupin ends for a login to the connection.
+    let connectionLogins = NotedOrigins()
     /// Limits the warning that no descriptor is left.
     let shortage = WarningPause()
     let cookieJars: CookieJars

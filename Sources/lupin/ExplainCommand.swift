@@ -197,11 +197,13 @@ struct ExplainCommand: ParsableCommand {
                 explanation.finalOrigin,
                 record == nil ? retry.policy : nil,
                 compresses: explanation.plan.compress != nil,
+                isInside: explanation.entry.isIntercepted,
                 socket: socket,
                 rulesFile: rulesFile
             )
             explanation.health = standing.health
             explanation.uncompressedUntil = standing.uncompressedUntil
+            explanation.http1Until = standing.http1Until
         }
         return isJSON
             ? explanation.json

@@ -158,6 +158,7 @@ extension Explanation {
         if let end = uncompressedUntil {
             line.add("uncompressed_until", text: RunningOrigin.text(end))
         }
+        if let end = http1Until { line.add("http1_until", text: RunningOrigin.text(end)) }
         if let problem = preview.problem { line.add("problem", text: problem) }
         line.closeObject()
         addRetry(to: &line)

@@ -307,6 +307,12 @@ struct ExplainText {
                     + "\(origin.hostAndPort) refused a compressed body (415 or 411)"
             )
         }
+        if let end = explanation.http1Until {
+            lines.append(
+                "clients now: offered HTTP/1.1 alone until \(RunningOrigin.text(end)), since "
+                    + "\(origin.hostAndPort) asks for a login to the connection (NTLM, Negotiate)"
+            )
+        }
         if !explanation.isPurge {
             lines += explanation.plan.responseSteps.map { "of the response: \($0.step.summary)" }
         }

@@ -5,7 +5,7 @@ import LupinPolicy
 
 /// An origin of `/v1/origins`.
 struct RunningOrigin: Decodable {
-    private struct Uncompressed: Decodable {
+    private struct Note: Decodable {
         var origin: String
         /// Milliseconds.
         var rest: Int
@@ -13,7 +13,8 @@ struct RunningOrigin: Decodable {
 
     private struct Answer: Decodable {
         var origins: [RunningOrigin]
-        var uncompressed: [Uncompressed]
+        var uncompressed: [Note]
+        var logins: [Note]
     }
 
     /// What a running lupin knows of one origin.
@@ -21,6 +22,8 @@ struct RunningOrigin: Decodable {
         var health: RunningOrigin?
         /// Until when compressed bodies are not tried, in microseconds since 1970.
         var uncompressedUntil: Int64?
+        /// Until when its clients are offered HTTP/1.1 alone, in microseconds since 1970.
+        var http1Until: Int64?
     }
 
     /// Scheme, host and port.
@@ -38,16 +41,17 @@ struct RunningOrigin: Decodable {
     /// Returns what the running lupin knows of an origin; nothing when none runs.
     ///
     /// Retries are counted for `policy`, if there is one; `compresses` says whether request bodies
-    /// would be compressed.
+    /// would be compressed, `isInside` whether lupin ends the client's TLS.
     static func find(
         _ origin: Origin,
         _ policy: RetryPolicy?,
         compresses: Bool,
+        isInside: Bool,
         socket: String?,
         rulesFile: String?
     ) -> Standing {
         let counts = policy?.budget != nil || policy?.circuit != nil
-        guard counts || compresses else { return Standing() }
+        guard counts || compresses || isInside else { return Standing() }
         let window = policy?.budget?.window.milliseconds ?? 0
         let reply = AdminClient.answer(
             "GET",
@@ -60,9 +64,12 @@ struct RunningOrigin: Decodable {
         let name = "\(origin.scheme.name)://\(origin.hostAndPort)"
         var standing = Standing()
         if counts { standing.health = answer.origins.first { $0.origin == name } }
-        if compresses, let rest = answer.uncompressed.first(where: { $0.origin == name })?.rest {
-            standing.uncompressedUntil = SystemCall.wallMicroseconds() + Int64(rest) * 1000
+        func end(in notes: [Note]) -> Int64? {
+            notes.first { $0.origin == name }
+                .map { SystemCall.wallMicroseconds() + Int64($0.rest) * 1000 }
         }
+        if compresses { standing.uncompressedUntil = end(in: answer.uncompressed) }
+        if isInside { standing.http1Until = end(in: answer.logins) }
         return standing
     }
 

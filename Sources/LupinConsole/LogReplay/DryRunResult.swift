@@ -97,6 +97,11 @@ package struct DryRunResult: Sendable {
 
         package var isOwn: Bool { if case .own = self { true } else { false } }
 
+        /// Whether lupin ends the client's TLS.
+        package var isIntercepted: Bool {
+            if case .connect(.intercept) = self { true } else { false }
+        }
+
         /// Whether lupin sees the request, and not only a CONNECT.
         package var showsRequest: Bool {
             switch self {

@@ -113,6 +113,9 @@ package enum LoginStep {
         return schemes.first { $0.lowercased() == word }
     }
 
+    /// Whether the next message of a login by the scheme must come by the same connection.
+    package static func isByConnection(_ scheme: String) -> Bool { scheme != "Digest" }
+
     private static func word(of credentials: String) -> String {
         String(credentials.prefix { $0 != " " && $0 != "\t" })
     }
@@ -121,6 +124,11 @@ package enum LoginStep {
 }
 
 extension AuthenticationChallenge {
+    /// Whether it asks for a login to the connection.
+    package var asksForLogin: Bool {
+        ConnectionLogin.allCases.contains { isScheme($0.rawValue) } || isLoginStep
+    }
+
     /// Whether it has the next message of a login in several steps, which goes on where it began:
     /// Basic, Bearer and Digest have parameters instead (RFC 9110 §11.2).
     fileprivate var isLoginStep: Bool {

@@ -171,15 +171,19 @@ struct AdminRoutes {
     ) throws(AdminAnswer) -> AdminAnswer {
         let window = Duration.milliseconds(try request.count("window") ?? 10_000)
         let all = shared.health.figures(window: window, now: loop.now)
-        let uncompressed = shared.compressionRefusals.all(now: loop.now)
+        let notes = [
+            ("uncompressed", shared.compressionRefusals), ("logins", shared.connectionLogins),
+        ].map { (key: $0, origins: $1.all(now: loop.now)) }
         let redactor = shared.redactor
         func text(_ origin: Origin) -> String {
             redactor.cleaned("\(origin.scheme.name)://\(origin.hostAndPort)")
         }
         return AdminAnswer { line in
-            line.add("uncompressed", objects: uncompressed) { line, entry in
-                line.add("origin", text: text(entry.origin))
-                line.add("rest", entry.rest / 1000)
+            for note in notes {
+                line.add(note.key, objects: note.origins) { line, entry in
+                    line.add("origin", text: text(entry.origin))
+                    line.add("rest", entry.rest / 1000)
+                }
             }
             line.add("origins", objects: all) { line, entry in
                 let (origin, figures) = entry

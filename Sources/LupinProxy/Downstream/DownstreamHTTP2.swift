@@ -244,6 +244,9 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private func leave(_ service: StreamService) {
         service.downstream.leave()
         service.slot.retire()
+        // A client that doesn't fall back by itself makes its next connection, which is offered
+        // HTTP/1.1 alone.
+        if service.downstream.demandsHTTP1, context.interceptedTunnel?.tls != nil { leave() }
         endExchange()
     }
 

@@ -135,6 +135,13 @@ final class DownstreamStream: Downstream {
 
     func abort() { stream.abort(breakCode) }
 
+    var demandsHTTP1: Bool { breakCode == .http11Required }
+
+    func demandHTTP1() {
+        breakCode = .http11Required
+        abort()
+    }
+
     /// Leaves the stream after the exchange; the rest of the request is discarded.
     func leave() {
         stream.pump = nil

@@ -236,9 +236,11 @@ extension DownstreamConnection {
             return await exchange.goOnAsTunnel(interception)
         }
         // A program that speaks another protocol would only fail here.
-        // Streams could need several connections, and the client has logged in to one.
+        // Streams could need several connections, and a client logs in to one.
         let wantsHTTP1 =
-            interception.parentTunnel?.isByLogin == true && hello.protocols.contains("http/1.1")
+            hello.protocols.contains("http/1.1")
+            && (interception.parentTunnel?.isByLogin == true
+                || resources.shared.connectionLogins.holds(origin, now: resources.loop.now))
         let offersHTTP2 = policy.protocols.contains(.http2) && !wantsHTTP1
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),

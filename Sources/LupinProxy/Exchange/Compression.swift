@@ -3,35 +3,6 @@ import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinWire
-import Synchronization
-
-/// Origins that refused compressed bodies lately, for all workers.
-final class CompressionRefusals: Sendable {
-    /// Beyond this many all are dropped.
-    private static let countMax = 1024
-    /// How long a refusal counts, in microseconds of the loops' clock.
-    private static let lifetime: UInt64 = 3600 * 1_000_000
-
-    private let until = Mutex<[Origin: UInt64]>([:])
-
-    func note(_ origin: Origin, now: UInt64) {
-        until.withLock { until in
-            if until.count >= Self.countMax { until = [:] }
-            until[origin] = now &+ Self.lifetime
-        }
-    }
-
-    func holds(_ origin: Origin, now: UInt64) -> Bool {
-        until.withLock { $0[origin].map { $0 > now } ?? false }
-    }
-
-    /// The origins whose refusal counts, and for how many microseconds it still does.
-    func all(now: UInt64) -> [(origin: Origin, rest: UInt64)] {
-        let known = until.withLock { $0.filter { $0.value > now } }
-        return known.map { (origin: $0.key, rest: $0.value - now) }
-            .sorted { ($0.origin.hostAndPort, $0.rest) < ($1.origin.hostAndPort, $1.rest) }
-    }
-}
 
 extension Exchange {
     /// Sets the coding of the body in the head, if the plan demands it and it is possible.

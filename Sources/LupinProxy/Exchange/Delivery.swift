@@ -72,7 +72,10 @@ extension Exchange {
     ) throws(LupinError) -> any BodySink {
         var head = head
         if let capture, !attempts.isEmpty { capture.received = head }
-        if head.status == 407 || head.status == 401 { noteChallenge(head) }
+        if head.status == 407 || head.status == 401 {
+            noteChallenge(head)
+            try refuseLoginByStream()
+        }
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && isChallenged,
@@ -315,13 +318,16 @@ extension Exchange {
         let credentials = request.fields.value(
             of: isOrigins ? .authorization : .proxyAuthorization
         )
-        record.loginStep = LoginStep.scheme(
-            after: credentials,
-            by: AuthenticationChallenge.challenges(
-                in: head.fields,
-                isOrigins ? .wwwAuthenticate : .proxyAuthenticate
-            )
+        let challenges = AuthenticationChallenge.challenges(
+            in: head.fields,
+            isOrigins ? .wwwAuthenticate : .proxyAuthenticate
         )
+        if let interceptedTunnel, interceptedTunnel.tls != nil,
+            challenges.contains(where: \.asksForLogin)
+        {
+            resources.shared.connectionLogins.note(interceptedTunnel.target.origin, now: now)
+        }
+        record.loginStep = LoginStep.scheme(after: credentials, by: challenges)
         guard !isOrigins, record.loginStep == nil, let hop else { return }
         let challenge = ParentChallenge(to: credentials, in: head.fields)
         // The sentence of the error says what that means.
@@ -334,6 +340,22 @@ extension Exchange {
             status: 407
         ).blaming(hop.text, status: 407, challenge: challenge)
             .naming(parentRule: plan?.proxyRule)
+    }
+
+    /// Has a client whose login needs a connection ask again by HTTP/1.1: streams share one, so its
+    /// next message would begin anew.
+    private func refuseLoginByStream() throws(LupinError) {
+        guard request.version == .http2, let scheme = record.loginStep,
+            LoginStep.isByConnection(scheme)
+        else { return }
+        downstream.demandHTTP1()
+        throw LupinError(
+            .httpRequestError,
+            host: record.origin?.host.text,
+            detail: "A login by \(scheme) needs a connection of its own, which streams of HTTP/2 "
+                + "share: the client was told to use HTTP/1.1.",
+            retry: .never
+        )
     }
 
     /// Whether the client gets the parent's challenge.
@@ -372,6 +394,7 @@ extension Exchange {
         }
         dropUpstream()
         record.outcome = error.isDenial ? .denied : .error
+        if downstream.demandsHTTP1 { return }
         // A stream of HTTP/2 is no connection.
         if request.version != .http2, interceptedTunnel?.parentTunnel?.endsBeforeResponse == true {
             return

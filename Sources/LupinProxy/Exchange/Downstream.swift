@@ -40,6 +40,10 @@ protocol Downstream: ConnectionKeeper {
     var reset: HTTP2Reset? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
+    /// Whether the client was told to ask again by HTTP/1.1.
+    var demandsHTTP1: Bool { get }
+    /// Resets the client's stream so that it asks again by HTTP/1.1 (RFC 9113 §7).
+    func demandHTTP1()
     /// The upstream connection that the client has logged in to; nil for none.
     var bound: PinnedUpstream? { get }
     /// Ends a response early so that the client can't take it for complete, but still gets every
@@ -53,6 +57,8 @@ extension Downstream {
     // HTTP/1 discards it when the connection ends.
     func letRestPass() {}
     var reset: HTTP2Reset? { nil }
+    var demandsHTTP1: Bool { false }
+    func demandHTTP1() {}
     // Streams of HTTP/2 have no use for a login: one connection is for many of them at a time.
     var bound: PinnedUpstream? { nil }
     func bind(_ connection: UpstreamHTTP1) { connection.channel.close() }

@@ -100,5 +100,18 @@ struct ConnectionLoginTests {
     ) {
         let challenges = AuthenticationChallenge.challenges(in: challenge)
         #expect(LoginStep.scheme(after: credentials, by: challenges) == scheme)
+        if let scheme {
+            #expect(LoginStep.isByConnection(scheme) == challenges.contains(where: \.asksForLogin))
+        }
+    }
+
+    @Test(arguments: [
+        ("NTLM", true), ("negotiate, Basic realm=x", true), ("X-Corp dHdv", true),
+        ("X-Corp", false), ("Basic realm=x", false), ("Bearer", false),
+        ("Digest realm=x, nonce=n", false), ("Basic dHdv", false),
+    ])
+    func `a challenge asks for a login by its scheme or its message`(text: String, asks: Bool) {
+        let challenges = AuthenticationChallenge.challenges(in: text)
+        #expect(challenges.contains(where: \.asksForLogin) == asks)
     }
 }
