@@ -140,7 +140,7 @@ extension ErrorKind {
             "The certificate of \(host) is not trusted, so nothing was sent. "
                 + "If this server is yours, write a `trust` rule for it."
         default:
-            "\(host) broke off TLS."
+            "\(host) broke off TLS by an alert."
         }
     }
 

@@ -68,7 +68,7 @@ struct RecordedEndTests {
         ),
         (
             .tlsAlertReceived,
-            "h broke off TLS."
+            "h broke off TLS by an alert."
         ),
         (
             .httpRequestError,
