@@ -38,7 +38,9 @@ struct CachePartitionTests {
         }
     }
 
-    @Test func `so has each user of the machine, and who is not known`() async throws {
+    @Test func `so has each user of the machine, and who is not known shares with nobody`()
+        async throws
+    {
         let users = LocalUsers()
         try await ProxyFixture.run(
             everywhere("cache: {mode: private}"),
@@ -55,7 +57,8 @@ struct CachePartitionTests {
                 (try users.client(proxy, of: LocalUsers.stranger &+ 1), "another's"),
                 (try users.client(proxy, of: nil), "nobody's"),
             ]
-            for (client, body) in clients + clients {
+            // Nothing is stored for the last one.
+            for (client, body) in clients + clients.dropLast() {
                 #expect(try client.get(origin.url()).bodyText == body)
             }
             #expect(flaky.asked == 4)
