@@ -47,7 +47,7 @@ struct EarlyAnswerTests {
         try await ProxyFixture.run { proxy in
             // Without the field the next request could be on its way when the reset comes.
             let origin = try proxy.origin { connection in
-                try connection.reply(413, ["Connection: close"], body: "no, thanks")
+                try connection.reply(413, "Connection: close", body: "no, thanks")
                 connection.reset()
             }
             for _ in 0..<30 {
