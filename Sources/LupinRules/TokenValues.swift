@@ -214,6 +214,8 @@ extension DecodingContext {
                 isComplete = false
             }
             noteProgram(word, isFirst: index == 0, at: item)
+            // Behind -c it is the script of a shell.
+            if words.last != "-c" { warnOfVariable(word, at: item) }
             words.append(word)
         }
         if items.isEmpty {
@@ -238,6 +240,19 @@ extension DecodingContext {
         command.every = every
         command.timeout = timeout
         return command
+    }
+
+    /// Warns about a word that a shell would replace.
+    private func warnOfVariable(_ word: String, at node: YAMLNode) {
+        guard let found = ValuePiece.shellVariable(in: word),
+            found.count == word.unicodeScalars.count
+        else { return }
+        warning(
+            .environment,
+            "\"$\(found.name)\" is no variable here: the program gets these characters",
+            at: node,
+            hint: "a shell knows variables: command: [sh, -c, 'PROGRAM \"$\(found.name)\"']"
+        )
     }
 
     /// Notes the program of a command, and scripts among its arguments.

@@ -33,6 +33,19 @@ struct ShellVariablesTests {
         #expect(decoded.warnings.map(\.code) == [.environment])
     }
 
+    @Test(arguments: [
+        ("[echo, $FOO]", true), ("[echo, $foo]", true), ("[echo, '$$']", false),
+        ("[echo, a$FOO]", false), ("[sh, -c, 'echo $FOO']", false), ("[sh, -c, $FOO]", false),
+    ])
+    func `no shell replaces a word of a command`(command: String, isTold: Bool) {
+        let token = "tokens: {t: {command: \(command)}}\n"
+        let decoded = decode(token + "rules: [{match: a.dev, request: [{auth: t}]}]")
+        #expect(decoded.errors.isEmpty)
+        let told = decoded.warnings.filter { $0.code == .environment }
+        #expect(told.count == (isTold ? 1 : 0), "\(decoded.warnings)")
+        if isTold { #expect(told.first?.message.contains("is no variable here") == true) }
+    }
+
     @Test(
         arguments: [
             "tokens: {a: {bearer: \"${env:T}\"}}", "tokens: {a: {bearer: \"pa$word\"}}",

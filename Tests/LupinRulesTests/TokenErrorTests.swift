@@ -268,6 +268,18 @@ struct TokenErrorTests {
         #expect(errors.count == (isTold ? 1 : 0))
     }
 
+    @Test(arguments: [
+        ("localhost", false), ("d1.localhost", false), ("'*.localhost'", false),
+        ("'**.localhost'", false), ("[localhost, '*.d.localhost']", false), ("127.0.0.1", false),
+        ("'*.test'", true), ("'*localhost'", true), ("[localhost, a.test]", true),
+        ("'localhost.*'", true), ("/localhost/", true),
+    ])
+    func `names below localhost are this machine`(host: String, isTold: Bool) {
+        let rule = "{match: {host: \(host), scheme: http}, request: [{auth: t}]}"
+        let decoded = decode("tokens: {t: {bearer: literal-token}}\nrules: [\(rule)]")
+        #expect(decoded.errors.map(\.code) == (isTold ? [.auth] : []), "\(decoded.errors)")
+    }
+
     @Test(
         arguments: [
             ("[{match: a.test, request: [{auth: t}, {url: {host: b.test}}]}]", true),

@@ -68,6 +68,20 @@ struct HostileResponseTests {
         }
     }
 
+    @Test func `a response without a head is none that broke off`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try proxy.origin { connection in
+                try connection.request()
+                try connection.send("<html>hi</html>")
+                connection.close()
+            }
+            let answer = try proxy.client().get(origin.url())
+            #expect(answer.status == 502)
+            #expect(answer.bodyText.contains("not valid HTTP"))
+            #expect(try proxy.record()["error.type"] == "http_protocol_error")
+        }
+    }
+
     @Test func `equal lengths become one`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(

@@ -100,6 +100,13 @@ package struct HostPattern: Sendable {
         if case .exact(let host) = kind { host } else { nil }
     }
 
+    /// A host that stands for all that it matches, where they are one machine: names below
+    /// `localhost` are this one (RFC 6761 §6.3).
+    var representative: Host? {
+        guard case .glob(let glob) = kind else { return exactHost }
+        return glob.segments.last == .literal(Array("localhost".utf8)) ? Host("localhost") : nil
+    }
+
     /// Returns the first pattern for which `holds` is true: this one, or one of its list.
     func first(where holds: (HostPattern) -> Bool) -> HostPattern? {
         guard case .list(let list) = kind else { return holds(self) ? self : nil }

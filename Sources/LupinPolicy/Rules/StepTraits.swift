@@ -95,7 +95,7 @@ extension Rule {
         }
         return !matches.isEmpty
             && matches.allSatisfy { match in
-                match.hosts?.allSatisfy { $0.exactHost.map(holds) ?? false } ?? false
+                match.hosts?.allSatisfy { $0.representative.map(holds) ?? false } ?? false
             }
     }
 }

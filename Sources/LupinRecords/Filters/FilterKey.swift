@@ -7,7 +7,7 @@ import LupinCore
 /// The parser, the evaluation and the page filters use this table.
 package enum FilterKey: String, CaseIterable, Sendable {
     case host, url, path, scheme, port, method, status, outcome
-    case error, side, rule, step, cache, token, trust, bypassed
+    case error, side, rule, step, cache, token, trust, bypassed, lenient
     case duration, wait, age, size, sent, attempts, redirects
     case client, program, redirected, user, mode, version, event, id, body
 
@@ -145,6 +145,13 @@ package enum FilterKey: String, CaseIterable, Sendable {
                 [RecordField.bypassReason.path],
                 "why rules were bypassed",
                 "bypassed:*"
+            )
+        case .lenient:
+            Row(
+                .text,
+                [RecordField.lenient.path],
+                "a flaw of the response that was read over",
+                "lenient:*"
             )
         case .duration:
             Row(

@@ -139,6 +139,11 @@ package final class UpstreamHTTP1: Upstream {
                 channel.acknowledge()
                 return nil
             case .end:
+                do throws(MessageProblem) {
+                    try parser.connectionClosed()
+                } catch {
+                    throw Side.upstream.problem(error)
+                }
                 throw LupinError(
                     responseHasBegun ? .httpResponseIncomplete : .connectionTerminated,
                     host: hop.text,

@@ -121,6 +121,12 @@ struct HeadScanner {
         return taken
     }
 
+    /// Whether the start line under way is none of HTTP/1, whatever else comes.
+    var isForeign: Bool {
+        guard phase == .startLine else { return false }
+        return !zip(fields.storage, "HTTP/".utf8).allSatisfy { $0 == $1 }
+    }
+
     /// The method of the request under way or refused; nil until the space behind it has come.
     var method: Method? {
         guard startLine.spaces > 0 else { return nil }

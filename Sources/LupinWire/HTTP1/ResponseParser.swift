@@ -94,6 +94,13 @@ package final class ResponseParser {
         return taken
     }
 
+    /// Notes that nothing more comes.
+    /// - Throws: What is wrong, where it is more than that the head has no end.
+    package func connectionClosed() throws(MessageProblem) {
+        // A response of HTTP/0.9, or of another protocol, has no line that ends.
+        if unsafe scanner.isForeign { throw MessageProblem(.response, .malformedStatusLine) }
+    }
+
     /// Returns the parsed head; the parser is then ready for the next one.
     ///
     /// Call it only when `isComplete` is true.

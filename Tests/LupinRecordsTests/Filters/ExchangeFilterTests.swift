@@ -64,6 +64,15 @@ struct ExchangeFilterTests {
         #expect(try keeps(filter, line()) == !isKept)
     }
 
+    @Test func `what was read over is found`() throws {
+        let flawed = try line { $0.flaws = ResponseFlaws([.lineFeed, .length]) }
+        for filter in ["lenient:*", "lenient:lf", "lenient:length"] {
+            #expect(try keeps(filter, flawed), "\(filter)")
+            #expect(try !keeps(filter, line()), "\(filter)")
+        }
+        #expect(try !keeps("lenient:name", flawed))
+    }
+
     @Test(arguments: ["redirected:yes", "redirected~true", "redirected>0", "redirected:t*"])
     func `a flag is true or false`(filter: String) {
         do throws(FilterProblem) {

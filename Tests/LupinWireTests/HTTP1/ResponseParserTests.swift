@@ -227,6 +227,21 @@ struct ResponseParserTests {
         #expect(isKept == [false, false, false, true])
     }
 
+    @Test(arguments: [
+        ("", false), ("HTTP/1.1 20", false), ("HT", false), ("HTTP/1.1 200 OK\r\nA: b", false),
+        ("<html>hi</html>", true), ("HTML", true), ("SSH-2.0-x", true),
+    ])
+    func `what ends without a line may be no HTTP at all`(
+        sample: String,
+        isForeign: Bool
+    ) throws {
+        let parser = ResponseParser(limits: HTTP1Limits())
+        _ = try parser.feed(Array(sample.utf8).span, requestMethod: .get)
+        var problem: MessageProblem?
+        do throws(MessageProblem) { try parser.connectionClosed() } catch { problem = error }
+        #expect(problem == (isForeign ? MessageProblem(.response, .malformedStatusLine) : nil))
+    }
+
     @Test func `thousands of folds cost time in proportion`() throws {
         let folds = String(repeating: "\r\n ", count: 20_000)
         let sample = Array("HTTP/1.1 304 x\r\nA: b\(folds)\r\n\r\n".utf8)
