@@ -145,6 +145,12 @@ package enum MessageDigest {
         unsafe digest(bytes, EVP_sha256())
     }
 
+    /// SHA-512/256 (FIPS 180-4), for Digest authentication.
+    package static func sha512By256(_ bytes: Span<UInt8>) -> [UInt8] {
+        // Safety: EVP_sha512_256 is a constant of the library.
+        unsafe digest(bytes, EVP_sha512_256())
+    }
+
     /// MD5, which old Digest authentication requires (RFC 7616 §3.3).
     ///
     /// Empty on machines whose policy forbids it.

@@ -50,6 +50,13 @@ struct DigestTests {
         #expect(prefix == 0x5BDC)
     }
 
+    @Test func `SHA-512-256 is that of the second example of RFC 7616`() {
+        let user = MessageDigest.sha512By256("J\u{E4}s\u{F8}n Doe:api@example.org".utf8Span.span)
+        #expect(
+            HexText.text(user) == "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b"
+        )
+    }
+
     @Test func `SHA-1 is that of RFC 3174, and proves a WebSocket as in RFC 6455 §1.3`() {
         let abc: [UInt8] = [
             0xA9, 0x99, 0x3E, 0x36, 0x47, 0x06, 0x81, 0x6A, 0xBA, 0x3E, 0x25, 0x71, 0x78, 0x50,

@@ -8,19 +8,22 @@ package enum DigestAlgorithm: String, Sendable, Equatable, CaseIterable {
     case md5Session = "MD5-sess"
     case sha256 = "SHA-256"
     case sha256Session = "SHA-256-sess"
+    case sha512 = "SHA-512-256"
+    case sha512Session = "SHA-512-256-sess"
 
-    /// The underlying hash function.
-    package enum Hash: UInt8, Sendable, Equatable { case md5, sha256 }
+    /// The underlying hash function; `sha512` is SHA-512/256.
+    package enum Hash: UInt8, Sendable, Equatable { case md5, sha256, sha512 }
 
     package var hash: Hash {
         switch self {
         case .md5, .md5Session: .md5
         case .sha256, .sha256Session: .sha256
+        case .sha512, .sha512Session: .sha512
         }
     }
 
     /// Whether the password's hash is bound to the first nonce and cnonce.
-    package var isSession: Bool { self == .md5Session || self == .sha256Session }
+    package var isSession: Bool { rawValue.hasSuffix("-sess") }
 
     /// The algorithm named `text`, ignoring case.
     package init?(name text: String) {
@@ -96,7 +99,7 @@ package struct DigestChallenge: Sendable, Equatable {
     }
 
     private var strength: Int {
-        (algorithm.hash == .sha256 ? 3 : 0) + quality.rawValue
+        (algorithm.hash == .md5 ? 0 : 3) + quality.rawValue
     }
 }
 

@@ -76,7 +76,11 @@ package final class ParentCredentials: Sendable {
 extension MessageDigest {
     /// The hash function that Digest authentication uses.
     package static func digest(_ function: DigestAlgorithm.Hash, _ bytes: [UInt8]) -> [UInt8] {
-        function == .md5 ? md5(bytes.span) : sha256(bytes.span)
+        switch function {
+        case .md5: md5(bytes.span)
+        case .sha256: sha256(bytes.span)
+        case .sha512: sha512By256(bytes.span)
+        }
     }
 }
 

@@ -118,7 +118,11 @@ private final class DigestServer: Sendable {
     private func hex(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let digest =
-            algorithm == "MD5" ? MessageDigest.md5(bytes.span) : MessageDigest.sha256(bytes.span)
+            switch algorithm {
+            case "MD5": MessageDigest.md5(bytes.span)
+            case "SHA-256": MessageDigest.sha256(bytes.span)
+            default: MessageDigest.sha512By256(bytes.span)
+            }
         return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
@@ -164,7 +168,7 @@ struct DigestTokenTests {
         rules: [{match: {path: /**}, request: [{auth: me}]}]
         """
 
-    @Test(arguments: ["MD5", "SHA-256"])
+    @Test(arguments: ["MD5", "SHA-256", "SHA-512-256"])
     func `a challenge is answered, and the next requests count on`(_ algorithm: String)
         async throws
     {
