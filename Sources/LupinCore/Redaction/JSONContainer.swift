@@ -91,6 +91,13 @@ extension Span<UInt8> {
         return nil
     }
 
+    /// The last place up to `start` that holds no space of JSON; -1 if there is none.
+    func beforeSpace(from start: Int) -> Int {
+        var i = start
+        while i >= 0, self[i].isJSONSpace { i -= 1 }
+        return i
+    }
+
     /// The first place from `start` on without white space of JSON, or `count`.
     func behindSpace(from start: Int) -> Int {
         var i = start

@@ -162,11 +162,39 @@ package final class MemberRedaction: Sendable {
             end < text.count
         else { return nil }
         var i = text.behindSpace(from: end + 1)
-        guard i < text.count, text[i] == 0x3A, let sense = sense(of: text, quote + 1..<end) else {
-            return nil
-        }
+        guard i < text.count else { return nil }
+        if text[i] == 0x2C { return listedValue(of: quote + 1..<end, in: text, behind: i) }
+        guard text[i] == 0x3A, let sense = sense(of: text, quote + 1..<end) else { return nil }
         i = text.behindSpace(from: i + 1)
         return value(in: text, at: i, anchor: quote, sense, &search)
+    }
+
+    /// The value of a pair such as `["X-Api-Key", "…"]`.
+    ///
+    /// Of a list of its own the name must be a field's that stands for nothing else; in a list of
+    /// pairs, any.
+    private func listedValue(
+        of name: Range<Int>,
+        in text: Span<UInt8>,
+        behind comma: Int
+    ) -> Finding? {
+        let open = text.beforeSpace(from: name.lowerBound - 2)
+        guard open >= 0, text[open] == 0x5B else { return nil }
+        let before = text.beforeSpace(from: open - 1)
+        let isAmongPairs = before >= 0 && (text[before] == 0x5B || text[before] == 0x2C)
+        guard isAmongPairs || isPlainField(text.extracting(name)),
+            sense(of: text, name) == .secret
+        else { return nil }
+        let quote = text.behindSpace(from: comma + 1)
+        let anchor = isAmongPairs ? before : open
+        guard quote < text.count else { return Finding(anchor: anchor, value: quote..<quote) }
+        guard text[quote] == 0x22 else { return nil }
+        guard let close = text.jsonStringEnd(from: quote, within: .max) else {
+            return Finding(anchor: anchor, value: min(quote + 1, text.count)..<text.count)
+        }
+        let end = text.behindSpace(from: close + 1)
+        guard end == text.count || text[end] == 0x5D else { return nil }
+        return Finding(anchor: anchor, value: quote + 1..<close)
     }
 
     /// The value of a pair such as `{"name": "password", "value": "…"}`, in whatever order.
@@ -330,20 +358,16 @@ package final class MemberRedaction: Sendable {
         from start: Int,
         in context: FormContext
     ) -> Finding? {
-        var hasHyphen = false
         let reached = min(text.count, start + Self.nameBytesMax)
         var i = start
         while i < reached, text[i] != 0x3A {
             guard text[i] > 0x20, text[i] != 0x22, text[i] != 0x5C else { return nil }
-            hasHyphen = hasHyphen || text[i] == 0x2D
             i += 1
         }
         guard i > start, i < reached else { return nil }
         let name = text.extracting(start..<i)
         // Other words stand before a colon in sentences: "password: too short".
-        guard hasHyphen || Self.plainFields.contains(name), fields.contains(name) else {
-            return nil
-        }
+        guard isPlainField(name), fields.contains(name) else { return nil }
         var value = i + 1
         while value < text.count, text[value] == 0x20 { value += 1 }
         let end = text.stringEnd(from: value, isNested: context == .nestedString) { text, i in
@@ -351,6 +375,11 @@ package final class MemberRedaction: Sendable {
             text[i] < 0x20 || (text[i] == 0x5C && text.hasLineEscape(at: i))
         }
         return Finding(anchor: start - 1, value: value..<end, isPart: true)
+    }
+
+    /// Whether a name is a field's, and no word of sentences.
+    private func isPlainField(_ name: Span<UInt8>) -> Bool {
+        name.offset(of: 0x2D) < name.count || Self.plainFields.contains(name)
     }
 
     private static let plainFields = NameSet(["authorization", "cookie"])

@@ -24,24 +24,35 @@ package enum SecretNames {
         "*sessionid", "*session-key", "*session_key", "*sessionkey", "*sessid", "sid", "*-sid",
         "csrf", "*-csrf", "*_csrf", "xsrf", "*-xsrf", "*_xsrf",
         // Passwords and keys.
-        "pass", "*password*", "*passwd*", "*passphrase*", "passcode", "pw", "pwd", "*-pwd",
-        "*_pwd", "*-pat", "*secret*", "psk", "apikey", "api-key", "x-api-key", "*-key", "*apikey",
-        "*api_key", "*private_key", "*privatekey", "*access_key", "*accesskey", "*access_key_id",
-        "*accesskeyid", "account_key", "accountkey", "*auth_key", "*authkey", "*master_key",
-        "*masterkey", "*application_key", "connection_string", "connectionstring",
+        "pass", "*pass", "*password*", "*passwd*", "*passphrase*", "*pass-phrase*",
+        "*pass_phrase*", "passcode", "pw", "*-pw", "*_pw", "pwd", "*-pwd", "*_pwd", "pat", "*-pat",
+        "*_pat", "creds", "*-creds", "*_creds", "*secret*", "psk", "apikey", "api-key",
+        "x-api-key", "*-key", "*apikey", "*api_key", "*private_key", "*privatekey", "*access_key",
+        "*accesskey", "*access_key_id", "*accesskeyid", "account_key", "accountkey", "*auth_key",
+        "*authkey", "*master_key", "*masterkey", "*application_key", "*encryption_key",
+        "*encryptionkey", "*signing_key", "*signingkey", "*hmac_key", "*hmackey", "*ssh_key",
+        "*sshkey", "*shared_key", "*sharedkey", "*client_key", "*clientkey", "connection_string",
+        "connectionstring",
         // What is shown once, or proves that its sender has a key.
         "otp", "*-otp", "totp", "*-totp", "code_verifier", "oauth_verifier", "device_code",
         "auth_code", "auth-code", "authorization_code", "authorization-code", "pin", "*-pin",
-        "*_pin", "hmac", "sig", "sign", "*-sign", "sas", "*signature", "*signature-256",
+        "*_pin", "pincode", "pin-code", "pin_code", "hmac", "sig", "sign", "*-sign", "sas",
+        "*-sas", "*_sas", "*signature", "*signature-256",
     ]
 
     /// Names of rules about secrets, which those of `everywhere` with `*` do not mean.
-    private static let ordinary = ["*policy", "*policies"]
+    private static let ordinary = [
+        "*policy", "*policies", "*bypass", "*compass", "*lowpass", "*highpass", "*bandpass",
+        "*trespass", "*overpass", "*underpass", "*surpass",
+    ]
 
     /// The names that hide values everywhere, and some besides.
     package static func set(besides names: [String] = [], readsParts: Bool = false) -> NameSet {
         NameSet(everywhere + names, except: ordinary, readsParts: readsParts)
     }
+
+    /// The names of members of JSON that hide values everywhere.
+    package static let members = set(readsParts: true)
 
     /// The same for parameters of URLs and fields of forms.
     package static func parameters(besides names: [String]) -> NameSet {

@@ -23,6 +23,19 @@ struct MemberRedactionTests {
         ),
         (#"{"token":{},"secret":[ ]}"#, #"{"token":{},"secret":[ ]}"#),
         (#"{"tokens":"a","a":"token","b":":"}"#, #"{"tokens":"a","a":"token","b":":"}"#),
+        (
+            #"{"h":["Authorization", "Bearer a"],"b":["X-Api-Key","a\"b"]}"#,
+            #"{"h":["Authorization", "*"],"b":["X-Api-Key","*"]}"#
+        ),
+        (
+            #"[ ["token","a"], ["b","c"],["password" , "d" ]]"#,
+            #"[ ["token","*"], ["b","c"],["password" , "*" ]]"#
+        ),
+        (#"[["cookie","a"#, #"[["cookie","*"#),
+        (
+            #"{"required":["password","email"],"a":["x-api-key","b","c"],"b":["c","token"]}"#,
+            #"{"required":["password","email"],"a":["x-api-key","b","c"],"b":["c","token"]}"#
+        ),
         (#"{"token":"a"#, #"{"token":"*"#),
         (#"{"token":"a\"#, #"{"token":"*"#),
         (#"{"token":12"#, #"{"token":"*""#),

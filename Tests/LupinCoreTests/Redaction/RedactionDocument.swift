@@ -70,13 +70,15 @@ enum RedactionDocument {
 
     /// What holds of all names.
     private static let meaning = [
-        "Names have no case, and `*` is any text, unless the name ends with `policy`. Blanks at",
-        "the ends of a parameter's name are ignored. Of `user[token]`, `token[value]` and",
-        "`user.token` each part counts. In JSON all that lies below a name is hidden, a list or an",
-        "object as a whole; `true`, `false` and `null` stay. So it is in bodies, and for JSON in a",
-        "field or a URL, also in a string of other JSON or percent-encoded up to twice. In a",
-        "string of a body a form counts, too, and one field of a head: `\"Cookie: a=b\"`. A pair",
-        "as in `{\"name\": \"token\", \"value\": \"…\"}` counts as `token`.",
+        "Names have no case, and `*` is any text, unless the name ends with `policy` or a word",
+        "such as `bypass`. Blanks at the ends of a parameter's name are ignored. Of `user[token]`,",
+        "`token[value]` and `user.token` each part counts. In JSON all that lies below a name is",
+        "hidden, a list or an object as a whole; `true`, `false` and `null` stay. So it is in",
+        "bodies, and for JSON in a field or a URL, also in a string of other JSON or",
+        "percent-encoded up to twice. In a string of a body a form counts, too, and one field of a",
+        "head: `\"Cookie: a=b\"`. A pair as in `{\"name\": \"token\", \"value\": \"…\"}` counts as",
+        "`token`, and so does one in a list of pairs, `[[\"token\", \"…\"]]`. One that stands alone,",
+        "`[\"X-Api-Key\", \"…\"]`, counts if its name has a hyphen, or is `Authorization` or `Cookie`.",
     ]
 
     /// What the names alone do not say.

@@ -57,6 +57,9 @@ struct SecretNamesTests {
         "Grpc-Metadata-Macaroon", "X-LC-Session", "X-Session", "DD-APPLICATION-KEY",
         "OK-ACCESS-SIGN", "X-Api-Sign", "X-Cookie", "X-Forwarded-Cookie", "X-Cookie2",
         "Authentication", "X-Authentication", "Ocp-Apim-Subscription-Key", "password_hint",
+        "db_pass", "db-pass", "dbPass", "pat", "github_pat", "pass-phrase", "key_pass_phrase",
+        "encryption_key", "encryptionKey", "signing_key", "hmac_key", "ssh_key", "sshKey",
+        "shared_key", "client_key", "db_pw", "creds", "db_creds", "pin_code", "pincode",
     ]
 
     @Test(arguments: hidden + SecretNames.everywhere.map { $0.replacing("*", with: "x") })
@@ -163,6 +166,9 @@ struct SecretNamesTests {
             "password_policy", "passwordPolicy", "secret-policies", "pass_count", "bypass",
             "session_count", "user_sessions", "pages_per_session", "hosts", "host-name",
             "publickey", "name", "value", "passenger", "psks", "signing", "design_key_count",
+            "sort_key", "sortKey", "primary_key", "foreign_key", "public_key", "partition_key",
+            "auth_bypass", "cache-bypass", "encompass", "path", "pattern", "patch", "dispatch",
+            "spin_code", "incredible",
         ]
     )
     func `other names hide nothing`(name: String) {
