@@ -12,9 +12,12 @@ package struct SystemError: Error, Equatable, Sendable {
     /// The kernel's message for it.
     package var message: String {
         if self == .unannouncedEnd { return "The connection ended without a farewell" }
-        if self == .foreignFile {
-            return "it belongs to another user, who could read what is written to it, or others "
-                + "may write to it or have another name for it"
+        switch self {
+        case .foreignFile:
+            return "it belongs to another user, who could read what is written to it"
+        case .openFile: return "others may write to it"
+        case .sharedFile: return "it has another name, too, which may be another user's"
+        default: break
         }
         // Safety: strerror returns a static or thread-local C string; it is copied at once.
         guard let text = unsafe strerror(code) else { return "error \(code)" }
@@ -26,8 +29,10 @@ package struct SystemError: Error, Equatable, Sendable {
     /// A filtered connection ended without the end message that the filter expects; the code is not
     /// one of the kernel's.
     package static let unannouncedEnd = SystemError(code: 0)
-    /// Another user may have put the file there; the code is not one of the kernel's.
+    /// Another user may have put the file there, or may change it; the codes are not the kernel's.
     package static let foreignFile = SystemError(code: -1)
+    package static let openFile = SystemError(code: -2)
+    package static let sharedFile = SystemError(code: -3)
     package static let descriptorsExhausted: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 }
 

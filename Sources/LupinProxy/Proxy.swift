@@ -233,10 +233,12 @@ public final class Proxy: Sendable {
         do throws(SystemError) {
             return try RecordWriter(settings, logger: logger)
         } catch {
-            var name = "the log"
-            if case .file(let path) = settings.to { name = path }
+            var (name, reason) = ("the log", error.message)
+            if case .file(let path) = settings.to {
+                (name, reason) = (path, AppendFile.reason(error, of: path))
+            }
             throw StartFailure(
-                message: "cannot write records to \(name): \(error.message)",
+                message: "cannot write records to \(name): \(reason)",
                 isBindFailure: false
             )
         }

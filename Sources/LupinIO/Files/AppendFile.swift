@@ -26,7 +26,8 @@ package struct AppendFile: ~Copyable {
     ///
     /// A file is made with mode 0600; a symbolic link is refused, and what another user has put
     /// there.
-    /// - Throws: The error of open(2); ELOOP for a symbolic link; `foreignFile`.
+    /// - Throws: The error of open(2); ELOOP for a symbolic link; `foreignFile`, `openFile`,
+    ///   `sharedFile`.
     package init(_ destination: Destination) throws(SystemError) {
         switch destination {
         case .standardOutput:
@@ -43,15 +44,24 @@ package struct AppendFile: ~Copyable {
                 unsafe open(path, flags, 0o600)
             }
             let owner = Descriptor(owning: opened)
-            guard FileStatus(opened)?.isOwn == true, !GroupAccess.admitsStrangers(to: opened) else {
-                throw .foreignFile
-            }
+            if let refusal = FileStatus(opened).map(\.refusal) ?? .foreignFile { throw refusal }
+            if GroupAccess.admitsStrangers(to: opened) { throw .openFile }
             descriptor = consume owner
             raw = opened
         }
         let status = FileStatus(raw)
         isRegularFile = status?.isRegular ?? false
         size = isRegularFile ? status?.size ?? 0 : 0
+    }
+
+    /// Why a file was not opened, and what helps.
+    package static func reason(_ error: SystemError, of path: String) -> String {
+        switch error {
+        case SystemError(code: ELOOP): "it is a link: name its target"
+        case .foreignFile, .sharedFile: "\(error.message); name another file, or remove this one"
+        case .openFile: "\(error.message); chmod go-w \(path) ends that"
+        default: error.message
+        }
     }
 
     /// Writes all of `bytes`.
@@ -131,16 +141,22 @@ package struct FileStatus: Equatable, Sendable {
         unsafe access(path, X_OK) == 0
     }
 
-    /// Whether only this user and root can have made it, may change it, and have a name for it;
+    /// Why others than this user and root can have made it, may change it, or have a name for it;
     /// devices are the system's affair.
-    fileprivate let isOwn: Bool
+    fileprivate let refusal: SystemError?
 
     private init(_ status: stat) {
         let kind = status.st_mode & S_IFMT
-        let isOurs = status.st_uid == geteuid() || status.st_uid == 0
-        isOwn =
-            kind == S_IFCHR
-            || isOurs && status.st_mode & 0o002 == 0 && (kind != S_IFREG || status.st_nlink <= 1)
+        refusal =
+            if kind == S_IFCHR {
+                nil
+            } else if status.st_uid != geteuid(), status.st_uid != 0 {
+                .foreignFile
+            } else if status.st_mode & 0o002 != 0 {
+                .openFile
+            } else {
+                kind == S_IFREG && status.st_nlink > 1 ? .sharedFile : nil
+            }
         isRegular = status.st_mode & S_IFMT == S_IFREG
         size = Int(status.st_size)
         user = status.st_uid

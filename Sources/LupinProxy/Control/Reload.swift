@@ -90,7 +90,8 @@ extension Control {
         do throws(SystemError) {
             try RecordWriter.probe(log)
         } catch {
-            let sentence = "cannot write records to \(path): \(error.message)"
+            let reason = AppendFile.reason(error, of: path)
+            let sentence = "cannot write records to \(path): \(reason)"
             throw ReloadFailure([configuration.located(sentence, at: "log.to")])
         }
     }

@@ -20,7 +20,20 @@ struct PlantedFileTests {
         try Data().write(to: URL(fileURLWithPath: path))
     }
 
-    enum Plant: CaseIterable { case open, groupOpen, hardLink, link, danglingLink, folder, foreign }
+    enum Plant: CaseIterable {
+        case open, groupOpen, hardLink, link, danglingLink, folder, foreign
+
+        /// The end of what is told.
+        func reason(_ path: String) -> String {
+            switch self {
+            case .open, .groupOpen: "others may write to it; chmod go-w \(path) ends that"
+            case .hardLink: "another user's; name another file, or remove this one"
+            case .link, .danglingLink: "it is a link: name its target"
+            case .folder: "Is a directory"
+            case .foreign: "is written to it; name another file, or remove this one"
+            }
+        }
+    }
 
     @Test(arguments: Plant.allCases)
     func `nothing is appended to what others may have put there`(plant: Plant) throws {
@@ -55,7 +68,9 @@ struct PlantedFileTests {
             try write(path)
             try FileManager.default.setAttributes([.ownerAccountID: 4711], ofItemAtPath: path)
         }
-        #expect(throws: SystemError.self) { _ = try AppendFile(.file(path)) }
+        let refusal = #expect(throws: SystemError.self) { _ = try AppendFile(.file(path)) }
+        let reason = refusal.map { AppendFile.reason($0, of: path) }
+        #expect(reason?.hasSuffix(plant.reason(path)) == true, "\(reason ?? "none")")
         #expect(FileManager.default.contents(atPath: other) == Data())
         #expect(!FileManager.default.fileExists(atPath: "\(folder)/new"))
     }
