@@ -249,27 +249,33 @@ final class WorkerResources: UpstreamWorker {
     /// Notes what lupin refused to a confined command by a setting, which is told at its end.
     private func noteRefusal(_ record: borrowing ExchangeRecord) {
         guard shared.redirected != nil, let origin = record.origin else { return }
-        let reason = record.error.map { ": \($0.detail)" } ?? ""
-        let asked = asked(record.request, isRedirected: record.client.isRedirected)
-        noteRefusal(of: asked, to: origin, of: record.client.program, reason: reason)
+        let asked = asked(
+            record.request,
+            isRedirected: record.client.isRedirected,
+            isAlone: record.standIns?.elsewhere.isEmpty == false
+        )
+        noteRefusal(of: asked, to: origin, of: record.client.program, reason: record.error?.detail)
     }
 
-    /// Notes what was refused to a confined command; `reason` follows the target.
+    /// Notes what was refused to a confined command, and by which rule or why.
     func noteRefusal(
         of asked: @autoclosure () -> String,
         to origin: Origin,
         of program: String?,
-        reason: @autoclosure () -> String
+        rule: @autoclosure () -> String = "",
+        reason: String? = nil
     ) {
         guard let redirected = shared.redirected else { return }
-        let target = "\(origin.host.text):\(origin.port)"
-        redirected.note(.refused, program, "\(target)\(asked())\(reason())")
+        let target = "\(origin.host.text):\(origin.port)\(asked())\(rule())"
+        redirected.note(.refused, program, target, reason: reason)
     }
 
-    /// The method and the path, where a rule may be about them rather than about the host.
-    func asked(_ request: RequestHead?, isRedirected: Bool) -> String {
+    /// The method and the path, where a rule may be about them rather than about the host, or
+    /// where something of this request `isAlone` the reason.
+    func asked(_ request: RequestHead?, isRedirected: Bool, isAlone: Bool = false) -> String {
         switch request?.method {
-        case nil, .get, .head: return ""
+        case nil: return ""
+        case .get where !isAlone, .head where !isAlone: return ""
         // A client that knows of no proxy sent none.
         case .connect: return isRedirected ? "" : ": CONNECT"
         case let method?:

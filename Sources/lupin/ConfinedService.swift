@@ -120,11 +120,17 @@ final class ConfinedService {
     private func tell(_ kind: Redirected.Sightings.Kind, _ sentence: String) {
         let seen = redirected.seen(kind)
         guard !seen.pairs.isEmpty else { return }
-        StandardError.print("lupin: \(sentence):")
-        for pair in seen.pairs {
-            let program = pair.program ?? (kind == .refused ? nil : "a program")
-            let parts = [program, pair.target.isEmpty ? nil : pair.target].compactMap(\.self)
-            StandardError.print("  \(parts.map(LogText.plain).joined(separator: " to "))")
+        // Each sentence once, in the order of what it was first about.
+        var reasons: [String?] = []
+        for pair in seen.pairs where !reasons.contains(pair.reason) { reasons.append(pair.reason) }
+        for reason in reasons {
+            let title = reason.map { "refused: \(LogText.plain($0))" } ?? "\(sentence):"
+            StandardError.print("lupin: \(title)")
+            for pair in seen.pairs where pair.reason == reason {
+                let program = pair.program ?? (kind == .refused ? nil : "a program")
+                let parts = [program, pair.target.isEmpty ? nil : pair.target].compactMap(\.self)
+                StandardError.print("  \(parts.map(LogText.plain).joined(separator: " to "))")
+            }
         }
         if seen.others > 0 { StandardError.print("  and \(seen.others) more connections") }
     }

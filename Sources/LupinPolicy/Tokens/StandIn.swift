@@ -143,6 +143,37 @@ package struct StandInLocations: OptionSet, Sendable, Hashable {
     ]
 }
 
+/// Where in a request a stand-in stands.
+package struct StandInPlace: Sendable, Equatable {
+    /// As in "the field X-Key".
+    package let text: String
+    /// What `in` of a rule must have so that it is exchanged there; nil where no rule can do that.
+    package let remedy: StandInLocations?
+
+    package init(text: String, remedy: StandInLocations?) {
+        self.text = text
+        self.remedy = remedy
+    }
+
+    /// Why it is not exchanged there, and what helps; `allowed` is where the request's rules exchange
+    /// it, empty where they don't name its token.
+    package func refusal(of standIn: StandIn, exchangedIn allowed: StandInLocations) -> String {
+        let (name, cause) = (standIn.token, "stand_ins.elsewhere is refuse")
+        let found = "The stand-in for the token \"\(name)\" is in \(text), "
+        if allowed.isEmpty {
+            return found + "and no rule exchanges it in requests to this host; \(cause)."
+        }
+        guard let remedy else {
+            return found + "where no rule can exchange it; \(cause). It belongs, as a whole part "
+                + "of the value, into \(standIn.field) or another field that carries credentials."
+        }
+        let words = StandInLocations.words.filter { allowed.union(remedy).contains($0.location) }
+        let list = words.map(\.word).joined(separator: ", ")
+        return found + "where the request's rules do not exchange it; \(cause). stand_ins: "
+            + "{tokens: [\(name)], in: [\(list)]} in one of them does."
+    }
+}
+
 /// A stand-in of one run.
 package struct StandIn: Sendable, Equatable, Concealed {
     /// The name under `tokens`.

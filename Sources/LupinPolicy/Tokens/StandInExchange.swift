@@ -138,18 +138,30 @@ extension StandIn {
         return head.fields.lines.contains { isExchangeable(in: $0, of: head.fields) }
     }
 
-    /// Whether it stands anywhere in what is sent to the origin but for the `allowed` places.
-    package func stands(in head: RequestHead, outside allowed: StandInLocations = []) -> Bool {
+    /// The first place where it stands in what is sent to the origin, but for the `allowed` ones.
+    package func place(
+        in head: RequestHead,
+        outside allowed: StandInLocations = []
+    ) -> StandInPlace? {
         let storage = head.fields.storage
         for (kind, range) in head.targetRanges {
             let text = storage.span.extracting(range)
             if occurrences(in: text).isEmpty { continue }
-            if !allowed.contains(kind) || !isExchangeable(in: text, at: kind) { return true }
+            let isFit = isExchangeable(in: text, at: kind)
+            if allowed.contains(kind) && isFit { continue }
+            let word = kind == .path ? "the path" : "the query"
+            return StandInPlace(text: word, remedy: isFit ? kind : nil)
         }
-        return head.fields.lines.contains { line in
-            line.isForOrigin && stands(inValue: storage.span.extracting(line.value.range))
-                && !(allowed.contains(.fields) && isExchangeable(in: line, of: head.fields))
+        for line in head.fields.lines where line.isForOrigin {
+            guard stands(inValue: storage.span.extracting(line.value.range)) else { continue }
+            let isFit = isExchangeable(in: line, of: head.fields)
+            if allowed.contains(.fields) && isFit { continue }
+            return StandInPlace(
+                text: "the field \(head.fields.text(line.name).prefix(100))",
+                remedy: isFit ? .fields : nil
+            )
         }
+        return nil
     }
 
     /// Whether it is a credential in the only line of the token's field.

@@ -109,9 +109,10 @@ extension Exchange {
         }
     }
 
-    /// The response of a rule's `respond` that reads no file.
-    func response(_ canned: CannedResponse) -> GeneratedResponse {
-        note(canned)
+    /// The response of a rule's `respond` that reads no file; `isRefusal` if a failure is the rule's
+    /// word.
+    func response(_ canned: CannedResponse, isRefusal: Bool = true) -> GeneratedResponse {
+        note(canned, isRefusal: isRefusal)
         var response = GeneratedResponse(status: canned.status(answering: request.method))
         response.isByRule = true
         switch canned.content {
@@ -141,17 +142,17 @@ extension Exchange {
 
     /// Notes in the record which rule answers, and by what; where that is a failure, for a confined
     /// command, too.
-    func note(_ canned: CannedResponse) {
+    func note(_ canned: CannedResponse, isRefusal: Bool = true) {
         let rule = plan?.respondingRule ?? "rule"
         record.rules.note([canned.step(of: rule, answering: request.method)])
-        guard canned.status(answering: request.method) >= 400,
+        guard isRefusal, canned.status(answering: request.method) >= 400,
             let origin = redirectedTo ?? record.origin
         else { return }
         resources.noteRefusal(
             of: resources.asked(request, isRedirected: client.isRedirected),
             to: origin,
             of: client.program,
-            reason: respondingReason
+            rule: respondingReason
         )
     }
 

@@ -250,6 +250,6 @@ extension Exchange {
         var canned = CannedResponse(status: status)
         canned.content = .text(Template("\(cannedAuthor): \(sentence)\n"))
         if let field { canned.fields = [field] }
-        try await send(response(canned))
+        try await send(response(canned, isRefusal: false))
     }
 }

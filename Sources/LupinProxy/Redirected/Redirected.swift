@@ -17,7 +17,7 @@ package final class Redirected: Sendable {
             case past
             /// Looked for a server of this machine on the command's own loopback interface.
             case missing
-            /// Refused by a rule or a list; the reason follows the target.
+            /// Refused by a rule, whose name follows the target, or by a setting.
             case refused
             /// Was refused a unix socket of a program outside.
             case outside
@@ -30,6 +30,8 @@ package final class Redirected: Sendable {
             /// nil where the program was not looked up.
             package let program: String?
             package let target: String
+            /// The sentence that refuses it; nil where the target says all.
+            package let reason: String?
         }
 
         /// How many pairs are listed; further ones are only counted.
@@ -58,8 +60,13 @@ package final class Redirected: Sendable {
     }
 
     /// Notes which program connected, and where to.
-    package func note(_ kind: Sightings.Kind, _ program: String?, _ target: String) {
-        let pair = Sightings.Pair(program: program, target: target)
+    package func note(
+        _ kind: Sightings.Kind,
+        _ program: String?,
+        _ target: String,
+        reason: String? = nil
+    ) {
+        let pair = Sightings.Pair(program: program, target: target, reason: reason)
         sightings.withLock { $0[kind, default: Sightings()].note(pair) }
     }
 

@@ -83,18 +83,13 @@ extension Exchange {
         let named = plan?.standInLocations ?? [:]
         for standIn in resources.shared.standIns.all {
             let locations = named[standIn.token] ?? []
-            guard standIn.stands(in: adapted.head, outside: locations) else { continue }
+            guard let place = standIn.place(in: adapted.head, outside: locations) else { continue }
             record.note(standInElsewhere: standIn.token)
             guard snapshot.settings.standIns.elsewhere == .refuse else { continue }
             throw .request(
                 status: 403,
                 host: adapted.origin.host.text,
-                detail: "The request has the stand-in for the token \"\(standIn.token)\" where no "
-                    + "rule exchanges it for \(adapted.origin.hostAndPort), and "
-                    + "stand_ins.elsewhere is refuse. A rule with stand_ins does in fields that "
-                    + "carry credentials and in the token's own, as a whole part of the value; "
-                    + "with stand_ins: {tokens: [\(standIn.token)], in: [fields, query, path]} "
-                    + "in the query and the path, too."
+                detail: place.refusal(of: standIn, exchangedIn: locations)
             )
         }
     }

@@ -200,10 +200,8 @@ package struct RecordedEnd: Sendable {
         let elsewhere = record[field: .standInsElsewhere]?.list?.compactMap(\.string) ?? []
         return exchanged.map { "the stand-in for token \($0) became the credential" }
             + elsewhere.map {
-                "it had the stand-in for token \($0) where no rule of it exchanges it: "
-                    + "`stand_ins: [\($0)]` in a rule does in fields that carry credentials, "
-                    + "`stand_ins: {tokens: [\($0)], in: [fields, query, path]}` in the query and "
-                    + "the path, too"
+                "it had the stand-in for token \($0) where no rule of it exchanges it; see `lupin "
+                    + "help credentials`, \"Where a stand-in becomes the credential\""
             }
     }
 

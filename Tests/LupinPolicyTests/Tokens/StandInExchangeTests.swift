@@ -48,14 +48,14 @@ struct StandInExchangeTests {
     ) {
         var head = head([("X-Before", "1"), (name, value), ("X-After", "2")], "/a?b=c")
         #expect(Self.standIn.isExchangeable(in: head, at: Self.usual))
-        #expect(Self.standIn.stands(in: head))
+        #expect(Self.standIn.place(in: head) != nil)
         let result = head.exchange(Self.standIn, for: "S3cret+/ä", at: Self.usual)
         #expect(result.fields == [name])
         #expect(!result.target)
         #expect(head.fields.values(of: name) == [changed])
         #expect(head.fields.pairs.map(\.name) == ["X-Before", name, "X-After"])
         #expect(head.pathText == "/a?b=c")
-        #expect(!Self.standIn.stands(in: head))
+        #expect(Self.standIn.place(in: head) == nil)
     }
 
     @Test(arguments: [
@@ -66,10 +66,39 @@ struct StandInExchangeTests {
         for value in [Self.text, "Bearer \(Self.text)", Self.basic("me:\(Self.text)")] {
             var head = head([(name, value)])
             #expect(!Self.standIn.isExchangeable(in: head, at: Self.usual))
-            #expect(Self.standIn.stands(in: head, outside: Self.usual))
+            #expect(Self.standIn.place(in: head, outside: Self.usual) != nil)
             #expect(head.exchange(Self.standIn, for: "secret", at: Self.usual).fields.isEmpty)
             #expect(head.fields.value(of: name) == value)
         }
+    }
+
+    private struct Stray {
+        var name = "X-Foo"
+        var value = ""
+        var target = "/"
+        var allowed: StandInLocations = []
+        let told: String
+    }
+
+    private static let strays = [
+        Stray(target: "/?k=\(text)", told: "in the query, and no rule exchanges it in "),
+        Stray(value: text, told: "in the field X-Foo, and no rule exchanges it in "),
+        Stray(target: "/?k=\(text)", allowed: .fields, told: "in: [fields, query]} in one of them"),
+        Stray(target: "/\(text)", allowed: usual, told: "[github], in: [fields, query, path]} in"),
+        Stray(name: "X-Key", value: text, allowed: .path, told: "[github], in: [fields, path]} in"),
+        Stray(target: "/?k=a\(text)", allowed: usual, told: "in the query, where no rule can "),
+        Stray(value: text, allowed: usual, told: "into Authorization or another field that "),
+    ]
+
+    @Test(arguments: strays.indices)
+    func `where it strays is told, and only what would help`(index: Int) throws {
+        let stray = Self.strays[index]
+        let (allowed, told) = (stray.allowed, stray.told)
+        let head = head([(stray.name, stray.value)], stray.target)
+        let place = Self.standIn.place(in: head, outside: allowed)
+        let refusal = try #require(place).refusal(of: Self.standIn, exchangedIn: allowed)
+        #expect(refusal.contains(told), "\(refusal)")
+        #expect(refusal.contains("stand_ins: {") == (place?.remedy != nil && !allowed.isEmpty))
     }
 
     @Test func `the token's own field carries it, whatever its name is`() {
@@ -78,7 +107,7 @@ struct StandInExchangeTests {
         #expect(standIn.standsAlone(in: head))
         #expect(head.exchange(standIn, for: "secret", at: .fields).fields == ["x-org"])
         #expect(head.fields.pairs.map(\.value) == ["secret", Self.text])
-        #expect(standIn.stands(in: head, outside: .fields))
+        #expect(standIn.place(in: head, outside: .fields) != nil)
     }
 
     /// A server that repeats so many bytes and no more would show the rest of the credential.
@@ -90,7 +119,7 @@ struct StandInExchangeTests {
         var head = head([("Authorization", value)], "/?q=aaa\(Self.text)&r=\(Self.text)a")
         #expect(!Self.standIn.isExchangeable(in: head, at: Self.usual))
         #expect(!Self.standIn.standsAlone(in: head))
-        #expect(Self.standIn.stands(in: head, outside: Self.usual))
+        #expect(Self.standIn.place(in: head, outside: Self.usual) != nil)
         let result = head.exchange(Self.standIn, for: "secret", at: Self.usual)
         #expect(result.fields.isEmpty && !result.target)
     }
@@ -157,7 +186,7 @@ struct StandInExchangeTests {
     @Test func `the path is left as it is, though the stand-in is noticed there`() {
         var head = head([], "/\(Self.text)?a=1")
         #expect(!Self.standIn.isExchangeable(in: head, at: Self.usual))
-        #expect(Self.standIn.stands(in: head))
+        #expect(Self.standIn.place(in: head) != nil)
         let result = head.exchange(Self.standIn, for: "secret", at: Self.usual)
         #expect(result.fields.isEmpty && !result.target)
         #expect(head.pathText == "/\(Self.text)?a=1")
@@ -166,7 +195,7 @@ struct StandInExchangeTests {
     @Test(arguments: ["Host", "Proxy-Authorization"])
     func `fields that are not for the origin keep it`(name: String) {
         var head = head([(name, Self.text)])
-        #expect(!Self.standIn.stands(in: head))
+        #expect(Self.standIn.place(in: head) == nil)
         _ = head.exchange(Self.standIn, for: "secret", at: Self.usual)
         #expect(head.fields.value(of: name) == Self.text)
     }
@@ -179,7 +208,7 @@ struct StandInExchangeTests {
     )
     func `what only looks like it is left alone`(value: String) {
         var head = head([("X-Key", value)], "/?\(value)")
-        #expect(!Self.standIn.stands(in: head))
+        #expect(Self.standIn.place(in: head) == nil)
         let result = head.exchange(Self.standIn, for: "secret", at: Self.usual)
         #expect(result.fields.isEmpty && !result.target)
     }
