@@ -151,14 +151,9 @@ struct TokenConsistency {
             context.warning(
                 .name,
                 "the token \"\(token.name)\" is used by no rule",
-                at: FileLocation(line: token.line, column: firstColumn(ofLine: token.line)),
+                at: FileLocation(line: token.line, column: token.column),
                 hint: "write request: [{auth: \(token.name)}] in a rule"
             )
         }
-    }
-
-    private func firstColumn(ofLine number: Int) -> Int {
-        guard let line = context.source.line(number) else { return 1 }
-        return line.prefix(200).prefix { " \t".unicodeScalars.contains($0) }.count + 1
     }
 }

@@ -66,6 +66,7 @@ struct TokenDecoder {
             source: source,
             field: common.header?.field
         )
+        definition.column = entry.keyLocation.column
         definition.hosts = common.hosts
         definition.plainHTTP = common.plainHTTP
         definition.refresh = common.refresh

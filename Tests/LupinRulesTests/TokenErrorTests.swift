@@ -395,4 +395,12 @@ struct TokenErrorTests {
         #expect(result.errors.isEmpty)
         #expect(told == (message.map { [$0] } ?? []))
     }
+
+    @Test func `a token that no rule uses is told at its own place`() {
+        let body = "tokens: {a: {bearer: \"${env:A}\"}, b: {bearer: \"${env:A}\"}}"
+        let rules = "rules: [{match: \"https://a.test\", request: [{auth: a}]}]"
+        let warnings = decode("\(body)\n\(rules)", environment: ["A": "secret-word"]).warnings
+        let told = warnings.filter { $0.message == "the token \"b\" is used by no rule" }
+        #expect(told.map { body.dropFirst($0.column - 1).prefix(2) } == ["b:"])
+    }
 }

@@ -7,6 +7,7 @@ package struct TokenDefinition: Sendable, Equatable {
     package var name: String
     /// The 1-based line of the name in its file.
     package var line: Int
+    package var column = 1
     package var source: TokenSource
     package var field: TokenField
     /// Hosts that get it in addition to those of the rules that name it.
