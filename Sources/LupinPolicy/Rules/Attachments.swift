@@ -137,7 +137,7 @@ extension Plan {
     /// Why a request to which rules attach credentials is refused for its method, for its user.
     package static func refusal(ofEcho method: Method) -> String {
         "A \(method.token) repeats the request to its client, and rules attach credentials to this "
-            + "one (RFC 9110 §9.3.8)."
+            + "one (RFC 9110, section 9.3.8)."
     }
 
     private func showsCertificate(
