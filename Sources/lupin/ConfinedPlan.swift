@@ -16,6 +16,8 @@ struct ConfinedGifts: Sendable {
     var isRedirecting = true
     /// Where lupin writes what the command did: a tape.
     var records: [String] = []
+    /// What it answers the command from: a tape.
+    var replayed: [String] = []
 }
 
 /// Why a command is not confined: something would not hold.
@@ -103,6 +105,13 @@ struct ConfinedPlan: Sendable {
             .map { ($0, PathTrail($0.path, from: "/")) }
         // What is added first stays.
         for path in gifts.hidden { add(.absent, target(path), .hidden) }
+        // In the project it is the command's, too.
+        for tape in (gifts.records + gifts.replayed).map(target)
+        where homes.contains(where: { CanonicalPath.isWithin(tape, $0) })
+            && !CanonicalPath.isWithin(tape, ProcessOwner.directory)
+        {
+            add(.absent, tape, .lupin)
+        }
         for (belonging, trail) in trails where !Self.isMadeAnew(trail.target) {
             if isShown(belonging, at: trail.target) {
                 certificates.insert(trail.target)
@@ -176,8 +185,13 @@ struct ConfinedPlan: Sendable {
 
     /// What is not seen by one path is not by another; behind all other places, as those decide.
     private mutating func addParts() {
+        // As where /home is a bind mount of a folder in /tmp: what lies there is seen by this path.
+        let needed = ownHomes + [ProcessOwner.directory]
         for (path, original) in parts where isAbsent(original) {
             let reason = CanonicalPath.upwards(from: original).compactMap { reasons[$0] }.first
+            if reason == .temporary, needed.contains(where: { CanonicalPath.isWithin($0, path) }) {
+                continue
+            }
             addPath(.absent, path, reason ?? .credentials)
         }
     }

@@ -392,7 +392,8 @@ extension ExecCommand {
             shown: show,
             writable: write,
             isRedirecting: !noRedirect,
-            records: record.map { [$0] } ?? []
+            records: [record].compactMap(\.self),
+            replayed: [replay].compactMap(\.self)
         )
         return try refused { () throws(ConfinedRefusal) in
             try ConfinedPlan(

@@ -139,6 +139,22 @@ struct ConfinementTests {
         #expect(try confined([folder.path], in: folder).code == 126)
     }
 
+    @Test func `a tape in the home is absent, be it recorded or replayed`() throws {
+        let home = try fixture()
+        let (work, tape) = ("\(home.path)/work", "\(home.path)/tape.har")
+        try WholeFile.makeDirectories(work)
+        for option in ["--record", "--record", "--replay"] {
+            let words = ["exec", "--confine", "--rules", "\(home.path)/lupin.yaml", option, tape]
+            let result = try Lupin.run(
+                words + ["--log", "/dev/null", "--", "test", "-e", tape],
+                environment: ["PATH": "/usr/bin:/bin", "API": "planted", "HOME": home.path],
+                in: work
+            )
+            #expect(result.code == 1, "\(option): \(result.errors)")
+        }
+        #expect(WholeFile.content(of: tape) != nil)
+    }
+
     @Test func `no variable holds a secret, with a tape neither`() throws {
         let folder = try fixture()
         let tape = "\(folder.path)/tape.har"

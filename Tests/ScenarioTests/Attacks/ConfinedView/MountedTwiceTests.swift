@@ -77,6 +77,19 @@ struct MountedTwiceTests {
         )
     }
 
+    /// As a home server has /home on another disk: a temporary folder is new inside, and holds it.
+    @Test func `a home in a mount of a temporary folder is seen by its own path`() throws {
+        let result = try run(
+            """
+            mkdir homes homes/me homes/me/work homes/me/.ssh; echo key > homes/me/.ssh/id
+            mount --bind homes /mnt; export HOME=/mnt/me XDG_CONFIG_HOME=/mnt/me/.config
+            options="--rules $B/own/rules.yaml --log /dev/null"; cd /mnt/me/work
+            confined sh -c 'echo new > file; cat ../.ssh/id' 2>/dev/null; cat file
+            """
+        )
+        #expect(result.output == "new\n", "\(result.errors)")
+    }
+
     @Test func `a file that lupin replaces is found by the other path`() throws {
         let result = try run(
             """
