@@ -114,6 +114,7 @@ struct ChildRun: Sendable {
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: .warning, hasTime: false)
         }
+        if case .file(let log) = configuration.settings.log.to { LocatedLog.note(log, environment) }
         var hooks = Hooks()
         hooks.tape = cassette?.deck
         hooks.standIns = standIns

@@ -31,7 +31,8 @@ struct ExecCommand: ParsableCommand {
 
             A proxy that was started writes its records to `log.to` if that is a file, else to \
             lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the \
-            command's standard output. `lupin log FILE` reads them; `log: off` keeps none. \
+            command's standard output. `lupin log FILE` reads them, and `lupin explain ID` finds \
+            what the last command was told there; `log: off` keeps none. \
             Signals are passed on. Programs that the command leaves in the background lose the \
             proxy when the command ends.
 

@@ -105,8 +105,15 @@ struct ExplainText {
         return [
             "\(request.head.method.token) \(origin.scheme.name)://\(origin.hostAndPort)\(path)",
             "  \(client)",
-            "  rules: \(file ?? "no file, the defaults hold")",
+            "  rules: \(file ?? withoutFile)",
         ] + exception
+    }
+
+    /// What holds for who finds no rules file; the exchange may have had one.
+    private var withoutFile: String {
+        explanation.record?.rules.isEmpty == false
+            ? "not those of the record, whose file is not known here: --rules FILE names it"
+            : "no file, the defaults hold"
     }
 
     private var access: [String] {

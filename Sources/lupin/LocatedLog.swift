@@ -19,23 +19,47 @@ enum LocatedLog {
         }
     }
 
-    /// The same log where no lupin answers, for a command that only wants one exchange.
-    static func left(rulesFile: String?) -> String? {
+    /// The logs where no lupin answers, for a command that only wants one exchange.
+    static func left(rulesFile: String?) -> [String] {
         let named = try? named(rulesFile: rulesFile, ways: "")
-        guard let named, FileStatus(path: named) != nil else {
-            return rulesFile == nil ? leftByExec : nil
-        }
-        StandardError.print("lupin: no lupin answers; this is from \(named)")
-        return named
+        let logs = [named].compactMap(\.self) + (rulesFile == nil ? ofExec : [])
+        return logs.filter { FileStatus(path: $0) != nil }
     }
 
     /// The records of `lupin exec`, with a word about it; nil without any.
     private static var leftByExec: String? {
-        guard let path = UserFolder.execLog(environment), FileStatus(path: path) != nil else {
-            return nil
-        }
-        StandardError.print("lupin: no lupin answers; this is what lupin exec left in \(path)")
+        guard let path = ofExec.first(where: { FileStatus(path: $0) != nil }) else { return nil }
+        StandardError.print("lupin: no lupin answers; this is \(word(for: path))")
         return path
+    }
+
+    /// Where something is from that stands in a log.
+    static func word(for log: String) -> String {
+        (ofExec.contains(log) ? "what lupin exec left in " : "from ") + log
+    }
+
+    // MARK: The records of lupin exec
+
+    /// Where they go, the place of the last command first.
+    static var ofExec: [String] {
+        let noted = lastOfExec(environment).flatMap { WholeFile.content(of: $0, bytesMax: 4096) }
+        return [noted.map { String(decoding: $0, as: UTF8.self) }, UserFolder.execLog(environment)]
+            .compactMap(\.self)
+    }
+
+    /// Notes where a command's records go, for who asks about one of them later.
+    static func note(_ path: String, _ environment: [String: String]) {
+        guard path != "/dev/null", let note = lastOfExec(environment),
+            let state = UserFolder.state(environment)
+        else { return }
+        let whole = path.hasPrefix("/") ? path : "\(ProcessOwner.directory)/\(path)"
+        // Without such a folder nobody can ask that way, and the command runs all the same.
+        try? WholeFile.makeDirectories("\(state)/lupin")
+        try? WholeFile.write(Array(whole.utf8), to: note)
+    }
+
+    private static func lastOfExec(_ environment: [String: String]) -> String? {
+        UserFolder.execLog(environment).map { "\($0).path" }
     }
 
     private static func named(rulesFile: String?, ways: String) throws -> String {

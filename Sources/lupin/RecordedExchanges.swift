@@ -79,12 +79,21 @@ enum RecordedExchanges {
                 on: loop
             )
         } catch {
-            if error.isAbsence, socket == nil, let left = LocatedLog.left(rulesFile: rulesFile) {
-                return try logged(reference, in: left).exchange
+            if error.isAbsence, socket == nil {
+                let logs = LocatedLog.left(rulesFile: rulesFile)
+                let found = try logged(reference, in: logs, "no lupin answers; ")
+                if let found { return found }
             }
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }
-        guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }
+        guard reply.isSuccess else {
+            // The last one of a lupin that runs is the last of all; a command's may have any ID.
+            if reply.status == 404, socket == nil, case .id = reference {
+                let logs = LocatedLog.ofExec.filter { FileStatus(path: $0) != nil }
+                if let found = try? logged(reference, in: logs, "") { return found }
+            }
+            throw RecordProblem(message: reply.sentence)
+        }
         let body = reply.body
         guard let json = JSONValue(parsing: body.span) else {
             throw RecordProblem(message: "lupin's answer can't be read")
@@ -117,6 +126,26 @@ enum RecordedExchanges {
     }
 
     // MARK: In a log
+
+    /// The exchange in the first of the logs that has it, with a word about that; nil without logs.
+    private static func logged(
+        _ reference: ExchangeReference,
+        in logs: [String],
+        _ cause: String
+    ) throws(RecordProblem) -> RecordedExchange? {
+        var problem: RecordProblem?
+        for log in logs {
+            do throws(RecordProblem) {
+                let found = try logged(reference, in: log).exchange
+                StandardError.print("lupin: \(cause)this is \(LocatedLog.word(for: log))")
+                return found
+            } catch {
+                problem = problem ?? error
+            }
+        }
+        if let problem { throw problem }
+        return nil
+    }
 
     /// The exchange and its line; `-` is standard input.
     static func logged(

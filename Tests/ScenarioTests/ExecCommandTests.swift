@@ -193,6 +193,25 @@ struct ExecCommandTests {
         )
     }
 
+    @Test func `an ID that the command was told is found where its records are`() throws {
+        let home = try Home(needsAuthority: false)
+        let rules = try home.folder.write(
+            "rules.yaml",
+            "lupin: 1\nrules: [{name: no, match: {host: 127.0.0.1}, respond: {status: 403}}]\n"
+        )
+        let curl = ["--", "curl", "-s", "-o", "/dev/null", "-D", "-", "http://127.0.0.1:9/"]
+        for options in [["--log", "\(home.folder.path)/own.jsonl"], []] {
+            let told = try home.run(["--all", "--rules", rules] + options + curl).output
+            let field = told.split(whereSeparator: \.isNewline).first { $0.hasPrefix("Lupin-Id: ") }
+            let id = try #require(field, "\(told)").dropFirst("Lupin-Id: ".count)
+            for reference in [String(id), "last"] {
+                let result = try Lupin.run(["explain", reference], environment: home.environment)
+                #expect(result.output.contains("GET http://127.0.0.1:9/"), "\(result)")
+                #expect(result.output.contains("--rules FILE names it"), "\(result)")
+            }
+        }
+    }
+
     @Test(arguments: [SIGTERM, SIGHUP, SIGINT, SIGUSR1])
     func `a signal that somebody sends reaches the command`(number: Int32) throws {
         let home = try Home()

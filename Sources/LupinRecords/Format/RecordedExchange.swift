@@ -61,6 +61,8 @@ package struct RecordedExchange: Sendable {
     package var serverName: String?
     /// The version of the rules in effect; nil without a rules file.
     package var rulesVersion: String?
+    /// The names of those that matched.
+    package var rules: [String]
 
     /// Reads a line of the log, or a response of the admin interface; returns nil for anything
     /// else.
@@ -113,6 +115,7 @@ package struct RecordedExchange: Sendable {
         )
         serverName = record[field: .tunnelName]?.string
         rulesVersion = record[field: .rulesVersion]?.string
+        rules = record[field: .matched]?.list?.compactMap(\.string) ?? []
         original = json["request"].flatMap(Head.init)
         adapted = json["sent"].flatMap(Head.init)
         let port = record[field: .port]?.count
