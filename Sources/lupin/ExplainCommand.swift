@@ -34,9 +34,11 @@ struct ExplainCommand: ParsableCommand {
             (lupin help filters). It comes from the running lupin, or with --log from JSON \
             lines; without either, from log.to or from what lupin exec left. The rules are those of now.
 
-            A rule with program or user matches only if --program or --user gives one. With more \
-            than 50 rules only those that match are printed; --all prints every rule, and every \
-            setting that applies to a request.
+            Of an exchange, the reason comes first: how it ended, when, and by which rules, on \
+            one screen; --all tells all that a URL gets. A rule with program or user matches \
+            only if --program or --user gives one. With more than 50 rules only those that match \
+            are printed; --all prints every rule, and every setting that applies to a request. \
+            On a terminal a longer text goes to $PAGER, or less.
 
             Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 2 bad rules \
             file, 64 wrong command line or URL.
@@ -75,7 +77,7 @@ struct ExplainCommand: ParsableCommand {
     @Flag(help: "Print one object in JSON.")
     var json = false
 
-    @Flag(help: "Tell every rule and every setting.")
+    @Flag(help: "Tell every rule and every setting, and all of an exchange.")
     var all = false
 
     @Option(
@@ -166,28 +168,14 @@ struct ExplainCommand: ParsableCommand {
         request.serverName = sni
         let bypasses = RunningBypass.all(socket: socket, rulesFile: rulesFile)
             .filter { $0.host == request.origin.hostAndPort }
-        StandardOutput.print(
-            try Self.text(
-                of: request,
-                nil,
-                bypasses,
-                rulesFile,
-                socket,
-                isJSON: json,
-                tellsAll: all
-            )
-        )
+        try tell(request, nil, bypasses)
     }
 
-    private static func text(
-        of request: ExplainedRequest,
+    private func tell(
+        _ request: ExplainedRequest,
         _ record: RecordedExchange?,
-        _ bypasses: [RunningBypass],
-        _ rulesFile: String?,
-        _ socket: String?,
-        isJSON: Bool,
-        tellsAll: Bool
-    ) throws -> String {
+        _ bypasses: [RunningBypass]
+    ) throws {
         let rules = try LocatedRules.toRead(explicit: rulesFile, socket: socket)
         let written = rules.path.map { _ in WrittenFile(of: rules.configuration) }
         var explanation = Explanation(request, rules.configuration, written, record: record)
@@ -205,13 +193,14 @@ struct ExplainCommand: ParsableCommand {
             explanation.uncompressedUntil = standing.uncompressedUntil
             explanation.http1Until = standing.http1Until
         }
-        return isJSON
-            ? explanation.json
-            : ExplainText(
-                explanation: explanation,
-                tellsAll: tellsAll,
-                columns: LocatedLog.columns ?? 80
-            ).text
+        if json { return StandardOutput.print(explanation.json) }
+        let text = ExplainText(
+            explanation: explanation,
+            tellsAll: all,
+            isBrief: !all,
+            columns: LocatedLog.columns ?? 80
+        )
+        PagedText.show(text.text, isExplanation: true)
     }
 
     private func explain(_ reference: ExchangeReference) throws {
@@ -234,17 +223,7 @@ struct ExplainCommand: ParsableCommand {
             if json { throw ExitCode.failure }
             return
         }
-        StandardOutput.print(
-            try Self.text(
-                of: request,
-                exchange,
-                [],
-                rulesFile,
-                socket,
-                isJSON: json,
-                tellsAll: all
-            )
-        )
+        try tell(request, exchange, [])
     }
 
     /// Redacts what could be a password.

@@ -10,11 +10,15 @@ struct ExplainText {
     let explanation: Explanation
     /// Whether to print all rules that do not match, and all settings.
     let tellsAll: Bool
+    /// Whether an exchange is told on one screen: why it ended so, and which rules matched.
+    var isBrief = false
     /// The width of the terminal.
     var columns = 80
 
     /// With more rules than this, only the matching ones are printed unless `tellsAll`.
     private static let rulesMax = 50
+    /// The lines of a brief explanation.
+    private static let briefLines = 24
     /// The columns before the bars of the timeline.
     private static let timelineMargin = 24
 
@@ -22,6 +26,31 @@ struct ExplainText {
 
     /// The lines, without a trailing newline.
     var text: String {
+        let lines = isBrief && explanation.record != nil ? brief : whole
+        // A line break in a value must not look like a line of lupin's own.
+        return lines.map { $0.replacing("\n", with: "\\n") }.joined(separator: "\n")
+    }
+
+    /// Why an exchange ended as it did; the rules that don't match where there is room for them.
+    private var brief: [String] {
+        guard let record = explanation.record else { return [] }
+        let hint = "--all tells the rest: access, keys, settings, retry, cache and request"
+        let head = target + section("end", record.end.lines + deciding)
+        var rules = section("rules", verdicts(leavingOut: true))
+        let bars = record.timeline.map { timeline in
+            section("timeline", timeline.lines(columns: columns - Self.timelineMargin))
+        }
+        var timeline = bars ?? []
+        let room = Self.briefLines - head.count - 2
+        if timeline.count > max(3, room - rules.count) {
+            timeline = timeline.prefix(max(3, room - rules.count) - 1) + ["  …"]
+        }
+        let all = section("rules", verdicts(leavingOut: false))
+        if timeline.count + all.count <= room { rules = all }
+        return head + timeline + rules + ["", hint]
+    }
+
+    private var whole: [String] {
         var lines = target
         if let record = explanation.record { lines += section("end", record.end.lines + deciding) }
         if let timeline = explanation.record?.timeline {
@@ -29,15 +58,14 @@ struct ExplainText {
         }
         lines += section("access", access)
         if !interception.isEmpty { lines += section("https", interception) }
-        lines += section("rules", verdicts)
+        let leavesOut = !tellsAll && rules.count > Self.rulesMax
+        lines += section("rules", verdicts(leavingOut: leavesOut))
         lines += section("keys", keys)
         lines += section("settings", settings)
         if explanation.retry != nil { lines += section("retry", explanation.retryLines) }
         if explanation.isCacheAsked { lines += section("cache", explanation.cacheLines) }
         if explanation.record != nil { lines += section("record", explanation.recordLines) }
-        lines += section("request", outcome)
-        // A line break in a value must not look like a line of lupin's own.
-        return lines.map { $0.replacing("\n", with: "\\n") }.joined(separator: "\n")
+        return lines + section("request", outcome)
     }
 
     /// Explains a past exchange, from its record and heads as JSON; nil when they can't be read.
@@ -191,9 +219,8 @@ struct ExplainText {
         "\"\(rules[rule].name)\" (\(explanation.location(rules[rule].line)))"
     }
 
-    private var verdicts: [String] {
+    private func verdicts(leavingOut leavesOut: Bool) -> [String] {
         if rules.isEmpty { return ["there are none"] }
-        let leavesOut = !tellsAll && rules.count > Self.rulesMax
         var lines: [String] = []
         for (index, verdict) in explanation.verdicts.enumerated() {
             if leavesOut, verdict != .matches { continue }
@@ -205,9 +232,13 @@ struct ExplainText {
                 }
             }
         }
-        if leavesOut {
-            let matching = explanation.verdicts.count { $0 == .matches }
-            lines.append("\(rules.count - matching) rules do not match; --all tells why")
+        let others = explanation.verdicts.count { $0 != .matches }
+        if leavesOut, others > 0 {
+            lines.append(
+                others == 1
+                    ? "1 rule does not match; --all tells why"
+                    : "\(others) rules do not match; --all tells why"
+            )
         }
         return lines
     }

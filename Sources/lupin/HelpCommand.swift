@@ -16,9 +16,10 @@ struct HelpCommand: ParsableCommand {
 
               lupin help
               lupin help ca install
-              lupin help retries | less
+              lupin help retries
 
-            Pages are wrapped to the width of the terminal, or to $COLUMNS. Exit codes: 0 shown, \
+            Pages are wrapped to the width of the terminal, or to $COLUMNS; what is longer than \
+            it goes to $PAGER, or less. Exit codes: 0 shown, \
             64 there is no such subcommand or page.
             """
     )
@@ -28,21 +29,19 @@ struct HelpCommand: ParsableCommand {
 
     func run() throws {
         guard let first = names.first else {
-            StandardOutput.print(Lupin.helpMessage())
-            StandardOutput.print(Manual.contents(columns: Self.columns))
-            return
+            let contents = Manual.contents(columns: Self.columns)
+            return PagedText.show("\(Lupin.helpMessage())\n\(contents)")
         }
         if let command = Self.command(names[...], below: Lupin.self) {
-            StandardOutput.print(Lupin.helpMessage(for: command))
-            if let page = Manual.related(to: first) {
-                StandardOutput.print("  See 'lupin help \(page.name)' for the page of the manual.")
+            let page = Manual.related(to: first).map {
+                "\n  See 'lupin help \($0.name)' for the page of the manual."
             }
-            return
+            return PagedText.show(Lupin.helpMessage(for: command) + (page ?? ""))
         }
         guard names.count == 1, let page = Manual.page(first) else {
             throw ValidationError(Manual.unknown(names.joined(separator: " ")))
         }
-        StandardOutput.print(PageText(page.text, columns: Self.columns).text)
+        PagedText.show(PageText(page.text, columns: Self.columns).text)
     }
 
     /// Returns the command at the path `names` below `parent`.

@@ -10,14 +10,14 @@ struct SettingsCommand: ParsableCommand {
             `lupin help settings` shows the same. Durations are written 500ms, 5s, 10m;
             sizes 64KiB, 10MiB; 0 needs no unit. A * marks what a rule may set too.
 
-              lupin settings | less
+              lupin settings
               lupin settings | grep -A1 timeouts.connect
 
 
             """ + SettingsPage.text
     )
 
-    func run() { StandardOutput.print(SettingsPage.text) }
+    func run() { PagedText.show(SettingsPage.text) }
 }
 
 enum SettingsPage {

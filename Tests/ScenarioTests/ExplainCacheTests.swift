@@ -168,7 +168,7 @@ struct ExplainCacheTests {
     @Test func `an exchange of a log is explained, and why it was stored`() throws {
         let header = #"{"cache-control":["max-age=9"]}"#
         let log = Self.record(#"{"status_code":200,"header":\#(header)}"#)
-        let result = try explain(Self.id, log: log)
+        let result = try explain("--all", Self.id, log: log)
         #expect(result.output.hasPrefix("GET https://a.packages.example:443/x\n"))
         #expect(result.output.contains("  client 127.0.0.1, user ann\n"))
         let lines = section("record", result)
@@ -180,10 +180,21 @@ struct ExplainCacheTests {
         let record = try #require(json["record"] as? [String: Any])
         #expect(record["stored"] as? Bool == true && record["lifetime"] as? Int == 9)
         let names = Self.record(#"{"status_code":200,"names":["cache-control"]}"#)
-        let open = try section("record", explain(Self.id, log: names))
+        let open = try section("record", explain("--all", Self.id, log: names))
         #expect(
             open.last?.contains("can't be told: values of fields are not in the record") == true
         )
+    }
+
+    @Test func `the reason of an exchange is told on one screen`() throws {
+        let log = Self.record(#"{"status_code":200}"#)
+        let result = try explain(Self.id, log: log)
+        let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(result.code == 0 && lines.count <= 25, "\(result.output)")
+        let titles = lines.filter { ["end", "timeline", "rules", "keys", "request"].contains($0) }
+        #expect(titles.first == "end" && titles.last == "rules", "\(titles)")
+        #expect(result.output.contains("--all tells the rest: "))
+        #expect(!result.output.contains("\u{1B}"))
     }
 
     @Test func `what is no exchange, or not on record, is told`() throws {

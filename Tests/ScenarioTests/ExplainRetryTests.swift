@@ -176,7 +176,7 @@ struct ExplainRetryTests {
         let client = try ScriptedClient(to: .loopback(port: running.port))
         try client.send("POST", url, body: "some text")
         #expect(try client.response(to: "POST").status == 200)
-        for words in [asked, ["explain", "--rules", file, "last"]] {
+        for words in [asked, ["explain", "--all", "--rules", file, "last"]] {
             #expect(try Lupin.run(words, environment: environment).output.contains(line))
         }
         let json = try Lupin.run(asked + ["--json"], environment: environment).output

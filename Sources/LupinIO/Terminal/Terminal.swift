@@ -13,12 +13,16 @@ package enum Terminal {
     package static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
 
     /// The width of the terminal on standard output in columns; nil when there is none.
-    package static var columns: Int? {
+    package static var columns: Int? { size.flatMap { $0.ws_col > 0 ? Int($0.ws_col) : nil } }
+
+    /// Its height in lines; nil when there is none.
+    package static var rows: Int? { size.flatMap { $0.ws_row > 0 ? Int($0.ws_row) : nil } }
+
+    private static var size: winsize? {
         var size = winsize()
         // Safety: TIOCGWINSZ fills the one struct.
         let result = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
-        let columns = Int(size.ws_col)
-        return result == 0 && columns > 0 ? columns : nil
+        return result == 0 ? size : nil
     }
 
     /// Whether the process still has a terminal: closing its window removes it.
