@@ -1,5 +1,6 @@
 // Whether `lupin exec --confine` works on this machine, and what keeps it from that.
 import LupinConfinement
+import LupinCore
 import LupinIO
 
 /// A test of `lupin exec --confine`.

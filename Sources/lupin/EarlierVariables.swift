@@ -1,4 +1,5 @@
 // Options that an earlier call of lupin left in the variables of a shell: `lupin env` sets them.
+import LupinCore
 
 /// Takes lupin's own options out of variables that hold the user's, too.
 ///

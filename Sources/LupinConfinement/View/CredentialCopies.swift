@@ -122,7 +122,9 @@ package enum CredentialCopies {
         // `.npmrc.bak`, `.pip.conf.swp`, `#npmrc#`, `.env~`
         let ends = name.indices.dropFirst().filter { ".~#".contains(name[$0]) }
         return (ends + [name.endIndex]).contains { end in
-            isOne(name[..<end]) || ".#".contains(name.prefix(1)) && isOne(name[..<end].dropFirst())
+            if isOne(name[..<end]) { return true }
+            guard let first = name.first, ".#".contains(first) else { return false }
+            return isOne(name[..<end].dropFirst())
         }
     }
 

@@ -1,4 +1,5 @@
 // What a running lupin tells of its environment: never a value that may be secret.
+import LupinCore
 import LupinTLS
 
 /// The variables by which a lupin read its rules, as its user may know them in another terminal.
