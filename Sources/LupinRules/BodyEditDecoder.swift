@@ -82,7 +82,7 @@ extension DecodingContext {
                 )
                 for pair in pairs ?? [] {
                     guard let pointer = jsonPointer(pair.key, at: pair.keyLocation),
-                        let value = jsonText(pair.value)
+                        let value = jsonText(pair.value, isCredential: pointer.namesSecret)
                     else {
                         isComplete = false
                         continue
@@ -121,7 +121,9 @@ extension DecodingContext {
     }
 
     /// A value of the rules file as JSON: words, numbers, texts, lists and maps.
-    private func jsonText(_ node: YAMLNode) -> [UInt8]? {
+    ///
+    /// `isCredential` is true below the name of one.
+    private func jsonText(_ node: YAMLNode, isCredential: Bool) -> [UInt8]? {
         switch node.content {
         case .scalar(let raw, let isPlain):
             if isPlain {
@@ -129,15 +131,17 @@ extension DecodingContext {
                 if raw.isEmpty { return Array("null".utf8) }
                 if JSONNumber(raw) != nil { return Array(raw.utf8) }
             }
-            guard let text = resolved(raw, role: .setting, at: node) else { return nil }
-            return Self.quoted(text)
+            let text = resolved(raw, role: .setting, at: node, isCredential: isCredential)
+            return text.map(Self.quoted)
         case .list(let items):
-            let parts = items.compactMap(jsonText)
+            let parts = items.compactMap { jsonText($0, isCredential: isCredential) }
             guard parts.count == items.count else { return nil }
             return [0x5B] + Array(parts.joined(separator: [0x2C])) + [0x5D]
         case .map(let entries):
             let parts = entries.compactMap { entry in
-                jsonText(entry.value).map { Self.quoted(entry.key) + [0x3A] + $0 }
+                let isSecret = isCredential || SecretNames.members.contains(entry.key.utf8Span.span)
+                return jsonText(entry.value, isCredential: isSecret)
+                    .map { Self.quoted(entry.key) + [0x3A] + $0 }
             }
             guard parts.count == entries.count else { return nil }
             return [0x7B] + Array(parts.joined(separator: [0x2C])) + [0x7D]

@@ -130,11 +130,17 @@ extension DecodingContext {
         _ text: String,
         role: ValueRole,
         at node: YAMLNode,
+        isCredential: Bool = false,
         isForShell: Bool = false
     ) -> String? {
-        guard let template = template(text, role: role, at: node, isForShell: isForShell) else {
-            return nil
-        }
+        let template = template(
+            text,
+            role: role,
+            at: node,
+            isCredential: isCredential,
+            isForShell: isForShell
+        )
+        guard let template else { return nil }
         var result = ""
         for case .text(let part) in template.parts { result += part }
         return result

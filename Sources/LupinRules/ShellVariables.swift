@@ -1,13 +1,22 @@
-// Finds `$NAME` in values: lupin has `${env:NAME}`, and would send the characters themselves.
+// Finds `$NAME` and `$env:NAME` in values: lupin has `${env:NAME}`, and would send the characters themselves.
 import LupinCore
 import LupinPolicy
 
 extension ValuePiece {
-    /// The first variable written as shells do, with the offset and the count of its scalars.
+    /// A variable written as shells do, with its place in scalars.
+    struct ShellVariable {
+        let name: String
+        /// As it is written, such as `$env:NAME` in PowerShell.
+        let text: String
+        let offset: Int
+        let count: Int
+    }
+
+    /// The first variable written as shells do.
     ///
-    /// That is `$` and a name in capitals, or `$` and any name as the whole value: `$top` inside a
-    /// value belongs to other languages.
-    static func shellVariable(in text: String) -> (name: String, offset: Int, count: Int)? {
+    /// That is `$` and a name in capitals, `$env:` and any name, or `$` and any name as the whole
+    /// value: `$top` inside a value belongs to other languages.
+    static func shellVariable(in text: String) -> ShellVariable? {
         let scalars = Array(text.unicodeScalars)
         var i = 0
         while i + 1 < scalars.count {
@@ -16,12 +25,22 @@ extension ValuePiece {
                 i += scalars[i] == "$" ? 2 : 1
                 continue
             }
-            let end = scalars[(i + 1)...].firstIndex { !$0.isOfVariable } ?? scalars.count
-            let name = String(String.UnicodeScalarView(scalars[(i + 1)..<end]))
+            func word(from start: Int) -> String {
+                String(String.UnicodeScalarView(scalars[start...].prefix(while: \.isOfVariable)))
+            }
+            var (start, name) = (i + 1, word(from: i + 1))
+            let colon = start + name.utf8.count
+            let isPowerShell =
+                name.lowercased() == "env" && colon < scalars.count && scalars[colon] == ":"
+            if isPowerShell { (start, name) = (colon + 1, word(from: colon + 1)) }
+            let end = start + name.utf8.count
             let isWhole = i == 0 && end == scalars.count
             let isCapital = name.utf8.count > 1 && !name.utf8.contains { 0x61...0x7A ~= $0 }
-            if let first = name.utf8.first, !first.isASCIIDigit, isWhole || isCapital {
-                return (name, i, end - i)
+            if let first = name.utf8.first, !first.isASCIIDigit,
+                isWhole || isCapital || isPowerShell
+            {
+                let text = String(String.UnicodeScalarView(scalars[i..<end]))
+                return ShellVariable(name: name, text: text, offset: i, count: end - i)
             }
             i = max(end, i + 1)
         }
@@ -164,6 +183,14 @@ extension DecodingContext {
             )
             return false
         }
+        if isCredential, text.hasPrefix("~/") {
+            warning(
+                .environment,
+                "\"~/…\" is no reference, and would be sent as these characters",
+                at: node,
+                hint: "write \"${file:~/…}\" for the content of the file"
+            )
+        }
         guard let found = ValuePiece.shellVariable(in: text) else { return true }
         // A name that is no variable may be a part of a password.
         let isVariable =
@@ -172,7 +199,7 @@ extension DecodingContext {
         let name = isVariable ? found.name : "NAME"
         let message =
             isVariable
-            ? "\"$\(name)\" is no reference, and would be sent as these characters"
+            ? "\"\(found.text)\" is no reference, and would be sent as these characters"
             : "a \"$\" before a name is no reference, and would be sent as these characters"
         let hint = "write ${env:\(name)}, or $$ for the character"
         guard isCredential else {

@@ -21,6 +21,8 @@ struct StepDecoder {
     }
     /// The fields whose values are credentials.
     private static let credentials = SecretNames.set()
+    /// The same of parameters.
+    private static let secretParameters = SecretNames.parameters(besides: [])
 
     private var keys: [DocumentedKey] {
         switch side {
@@ -237,7 +239,9 @@ struct StepDecoder {
                     example: "{tenant: dev}"
                 )
                 for pair in pairs ?? [] {
-                    if let value = context.stepValue(pair.value) { set.append((pair.key, value)) }
+                    let isSecret = StepDecoder.secretParameters.contains(pair.key.utf8Span.span)
+                    let value = context.stepValue(pair.value, isCredential: isSecret)
+                    if let value { set.append((pair.key, value)) }
                 }
             case "remove":
                 let names = context.texts(entry.value, expected: "a parameter", example: "[debug]")
@@ -317,12 +321,14 @@ struct StepDecoder {
 
 extension DecodingContext {
     /// Decodes a value with `${…}` of the environment and the client's request.
-    func stepValue(_ node: YAMLNode) -> Template? {
+    ///
+    /// `isCredential` is true where a parameter holds one.
+    func stepValue(_ node: YAMLNode, isCredential: Bool = false) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(node, "a value", write: "\"\" for an empty one")
         }
         warnOfGroup(raw, at: node)
-        return template(raw, role: .step, at: node)
+        return template(raw, role: .step, at: node, isCredential: isCredential)
     }
 
     /// Warns of `$1`, which is a group in `to` alone.

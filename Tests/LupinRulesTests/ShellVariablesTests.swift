@@ -11,6 +11,13 @@ struct ShellVariablesTests {
             "tokens: {a: {basic: {user: u, password: $PASSWORD}}}",
             "rules: [{match: a.dev, request: [{set: {Authorization: Bearer $GITHUB_TOKEN}}]}]",
             "rules: [{match: a.dev, request: [{add: {X-Api-Key: $KEY}}]}]",
+            "tokens: {a: {bearer: \"$env:GITHUB_TOKEN\"}}",
+            "tokens: {a: {bearer: \"$Env:github_token\"}}",
+            "tokens: {a: {bearer: \"x-$ENV:t\"}}",
+            "rules: [{match: a.dev, request: [{query: {set: {api_key: $KEY}}}]}]",
+            "rules: [{match: a.dev, request: [{query: {set: {key: \"a$KEY\"}}}]}]",
+            "rules: [{match: a.dev, request: [{json: {set: {/auth/token: $KEY}}}]}]",
+            "rules: [{match: a.dev, request: [{json: {set: {/a: {password: [$KEY]}}}}]}]",
             "upstream: {proxy: \"http://u:$PASSWORD@p.corp:3128\"}",
         ]
     )
@@ -24,6 +31,9 @@ struct ShellVariablesTests {
         arguments: [
             "rules: [{match: a.dev, request: [{set: {X-Env: $STAGE}}]}]",
             "rules: [{match: a.dev, request: [{set: {X-Env: a-$STAGE-b}}]}]",
+            "rules: [{match: a.dev, request: [{set: {X-Env: \"$env:stage\"}}]}]",
+            "rules: [{match: a.dev, request: [{query: {set: {stage: $STAGE}}}]}]",
+            "rules: [{match: a.dev, request: [{json: {set: {/stage: $STAGE}}}]}]",
             "rules: [{match: a.dev, respond: {status: 200, headers: {X-A: $HOME}}}]",
         ]
     )
@@ -50,6 +60,8 @@ struct ShellVariablesTests {
         arguments: [
             "tokens: {a: {bearer: \"${env:T}\"}}", "tokens: {a: {bearer: \"pa$word\"}}",
             "tokens: {a: {bearer: $$GITHUB_TOKEN}}", "tokens: {a: {bearer: \"a$5b$\"}}",
+            "tokens: {a: {bearer: \"$$env:T\"}}", "tokens: {a: {bearer: \"pa$env:\"}}",
+            "tokens: {a: {bearer: \"a~/b\"}}",
             "rules: [{match: a.dev, request: [{set: {X-Q: \"$top and $A\"}}]}]",
         ]
     )
@@ -110,6 +122,19 @@ struct ShellVariablesTests {
         let decoded = decode(text)
         #expect(decoded.errors.isEmpty)
         #expect(!decoded.warnings.map(\.code).contains(.environment))
+    }
+
+    @Test func `PowerShell's form is told with its reference`() {
+        let problem = decode("tokens: {a: {bearer: \"$env:GITHUB_TOKEN\"}}").errors.first
+        #expect(problem?.message.hasPrefix("\"$env:GITHUB_TOKEN\" is no reference") == true)
+        #expect(problem?.hint?.hasPrefix("write ${env:GITHUB_TOKEN},") == true)
+    }
+
+    @Test func `a path in a credential's place is a warning`() {
+        let decoded = decode("tokens: {a: {bearer: ~/.github-token}}")
+        #expect(decoded.errors.isEmpty)
+        let told = decoded.warnings.filter { $0.code == .environment }
+        #expect(told.map(\.hint) == ["write \"${file:~/…}\" for the content of the file"])
     }
 
     @Test func `a variable in braces is told the name of its reference`() {

@@ -54,6 +54,9 @@ package struct JSONPointer: Sendable, Equatable {
         self.tokens = tokens
     }
 
+    /// Whether it leads below the name of a secret.
+    package var namesSecret: Bool { tokens.contains { SecretNames.members.contains($0.name.span) } }
+
     package static func == (a: Self, b: Self) -> Bool { a.tokens == b.tokens }
 }
 
