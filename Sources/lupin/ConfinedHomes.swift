@@ -135,7 +135,7 @@ extension ConfinedPlan {
     ]
 
     /// Whether the user gave a path, or the folder around it that decides about it.
-    private func isGiven(_ path: String) -> Bool {
+    func isGiven(_ path: String) -> Bool {
         for folder in CanonicalPath.upwards(from: path) {
             if let reason = reasons[folder] {
                 return [.given, .workingFolder, .shown].contains(reason)

@@ -336,15 +336,6 @@ struct ConfinedPlan: Sendable {
         "/run/opengl-driver-32",
     ]
 
-    /// What root may read and a command of root's has no use for.
-    private static let roots = [
-        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
-        "/etc/sudoers.d", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/krb5.keytab",
-        "/etc/letsencrypt", "/etc/wireguard", "/etc/kubernetes", "/etc/NetworkManager",
-        "/etc/ppp", "/etc/ipsec.secrets", "/var/lib/docker", "/var/lib/containers",
-        "/var/lib/containerd", "/var/lib/kubelet", "/var/backups", "/var/spool", "/var/mail",
-    ]
-
     private mutating func addSystem() {
         for folder in ["/run", "/var/run"] where PublicFile.target(of: folder) == folder {
             add(.emptied, folder, .socket)
@@ -357,9 +348,16 @@ struct ConfinedPlan: Sendable {
             let brew = "\(users)/linuxbrew"
             if PublicFile.exists(brew) { add(.shown, brew, .tool) }
         }
-        let keys = PublicFile.names(in: "/etc/ssh").filter { $0.hasSuffix("_key") }
-        for path in Self.roots + keys.map({ "/etc/ssh/\($0)" }) {
-            if let target = PublicFile.target(of: path) { add(.absent, target, .others) }
+        let secrets =
+            SystemSecrets.named.compactMap(PublicFile.target)
+            + SystemSecrets.settings(PublicFile.entries, Self.facts)
+            + SystemSecrets.states(PublicFile.entries, Self.facts)
+        for path in secrets where !isGiven(path) { add(.absent, path, .others) }
+    }
+
+    private static func facts(_ path: String) -> SystemSecrets.Facts? {
+        FileStatus(itself: path).map {
+            SystemSecrets.Facts(isPrivate: $0.isPrivate, mayHoldFolders: $0.mayHoldFolders)
         }
     }
 

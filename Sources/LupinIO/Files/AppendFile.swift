@@ -135,6 +135,14 @@ package struct FileStatus: Equatable, Sendable {
         self.init(status)
     }
 
+    /// The status of what is at a path itself, be it a link; nil when there is nothing.
+    package init?(itself path: String) {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
     /// Whether this user may run the file.
     package static func isExecutable(_ path: String) -> Bool {
         // Safety: the path is NUL-terminated for the call.
@@ -144,6 +152,11 @@ package struct FileStatus: Equatable, Sendable {
     /// Why others than this user and root can have made it, may change it, or have a name for it;
     /// devices are the system's affair.
     fileprivate let refusal: SystemError?
+
+    /// Whether it is this user's, and neither the group nor others have any right to it.
+    package let isPrivate: Bool
+    /// Whether folders may lie in it: many file systems count them.
+    package let mayHoldFolders: Bool
 
     private init(_ status: stat) {
         let kind = status.st_mode & S_IFMT
@@ -157,7 +170,9 @@ package struct FileStatus: Equatable, Sendable {
             } else {
                 kind == S_IFREG && status.st_nlink > 1 ? .sharedFile : nil
             }
-        isRegular = status.st_mode & S_IFMT == S_IFREG
+        isPrivate = status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+        mayHoldFolders = kind == S_IFDIR && status.st_nlink != 2
+        isRegular = kind == S_IFREG
         size = Int(status.st_size)
         user = status.st_uid
         identity = [UInt64(status.st_dev), UInt64(status.st_ino)]
