@@ -59,7 +59,9 @@ extension ConfinedPlan {
     }
 
     /// Has a folder be as one of the home is.
-    private mutating func addFolder(_ path: String, as original: String) {
+    private mutating func addFolder(_ path: String, as name: String) {
+        // Of one that several share no table says what belongs there.
+        let original = Self.shared.contains(path) ? ".local/lib" : name
         for (name, tool) in HomeTable.examined where CanonicalPath.isWithin(name, original) {
             let settings = path + name.dropFirst(original.count)
             for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.entries) {
@@ -69,21 +71,38 @@ extension ConfinedPlan {
         for copy in CredentialCopies.paths(of: original, at: path, list: PublicFile.entries) {
             hide(copy)
         }
-        for entry in VariableTable.entries(of: original, at: path, exists: PublicFile.exists) {
+        hideExamined(of: original, at: path)
+        let entries = VariableTable.entries(
+            of: original,
+            at: path,
+            exists: PublicFile.exists,
+            list: PublicFile.entries
+        )
+        for entry in entries {
             if isGiven(entry.path) { continue }
             switch entry.mark {
             case .absent:
                 // In a folder of the system nothing new appears.
                 if Self.isSystem(path), !PublicFile.exists(entry.path) { continue }
-                hide(entry.path)
+                leaveOut(entry.path)
             default:
                 // A folder with secrets is not shown where it was absent.
                 let mark = view.mark(of: entry.path)
                 let isAbsent = mark == .dotless && entry.path == path
                 if isAbsent, VariableTable.hasSecrets(original) { continue }
                 guard mayDrop(entry.path) || mark == .dropped else { continue }
-                add(entry.mark, target(entry.path), .cache)
+                // What is shown of a folder that is emptied is so by its name.
+                let isShown = entry.mark == .shown
+                add(entry.mark, isShown ? entry.path : target(entry.path), isShown ? .tool : .cache)
             }
+        }
+    }
+
+    /// Has settings absent in folders of tools that may hold a credential.
+    private mutating func hideExamined(of folder: String? = nil, at path: String) {
+        let home = homes.first ?? "/"
+        for (file, tool) in ToolContents.examined(of: folder, at: path, list: PublicFile.entries) {
+            for (path, _) in ExaminedSettings(file, of: tool, home: home).absent { hide(path) }
         }
     }
 
@@ -92,6 +111,27 @@ extension ConfinedPlan {
         for path in [path, target(path)] where !isGiven(path) && !Self.isMadeAnew(path) {
             add(.absent, path, .credentials)
         }
+    }
+
+    /// Has absent what a table doesn't name of a folder, and the file that it is a link to.
+    private mutating func leaveOut(_ path: String) {
+        // Where nothing else is, it needs no place of its own.
+        if view.mark(of: path) != .emptied { add(absence(of: path), path, .credentials) }
+        guard ProcessFiles.link(path) != nil, FileStatus(path: path)?.isRegular == true else {
+            return
+        }
+        let target = target(path)
+        // It is no program, and not decided about.
+        if Self.isSystem(target) || isGiven(target) || view.mark(of: target) != nil { return }
+        add(.absent, target, .credentials)
+    }
+
+    /// How a place is absent: what is given below stays.
+    private func absence(of path: String) -> ViewEntry.Mark {
+        let isAround = view.entries.contains {
+            CanonicalPath.isWithin($0.path, path) && isGiven($0.path)
+        }
+        return isAround ? .emptied : .absent
     }
 
     /// Whether a folder is neither given, nor new, nor not to be seen.
@@ -114,11 +154,7 @@ extension ConfinedPlan {
         case .absent, .dotless, .emptied, .fresh: return
         case nil, .shown, .dropped, .kept, .writable: break
         }
-        // What is given below stays.
-        let isAround = view.entries.contains {
-            CanonicalPath.isWithin($0.path, target) && isGiven($0.path)
-        }
-        add(isAround ? .emptied : .absent, target, .credentials)
+        add(absence(of: target), target, .credentials)
         remarks.append("\(variable) names \(path), which is absent: --show gives it")
     }
 
@@ -133,6 +169,11 @@ extension ConfinedPlan {
     private static let tops: Set = [
         "/etc", "/home", "/opt", "/root", "/run", "/srv", "/tmp", "/var",
     ]
+    /// The same, with those of the system's programs.
+    private static let shared = tops.union([
+        "/usr", "/usr/bin", "/usr/lib", "/usr/share", "/usr/local", "/usr/local/bin",
+        "/usr/local/lib", "/usr/local/share",
+    ])
 
     /// Whether the user gave a path, or the folder around it that decides about it.
     func isGiven(_ path: String) -> Bool {
@@ -147,39 +188,59 @@ extension ConfinedPlan {
     }
 
     mutating func addHomes(_ mode: HomeMode) {
-        for home in ownHomes where mode == .readOnly {
-            for (name, tool) in HomeTable.examined {
-                let path = "\(home)/\(name)"
-                examine(path, of: tool, home: home)
-                // Those in the home itself are absent.
-                guard name.contains("/") else { continue }
-                for copy in CredentialCopies.copies(of: path, PublicFile.entries) {
-                    examine(copy, of: tool, home: home)
+        for home in ownHomes where mode == .readOnly { hideCredentials(of: home) }
+        for home in ownHomes {
+            let entries = HomeTable.entries(
+                of: home,
+                mode,
+                exists: PublicFile.exists,
+                list: PublicFile.entries
+            )
+            for entry in entries where !isGiven(entry.path) {
+                switch entry.mark {
+                case .writable: add(.writable, entry.path, .shared)
+                case .fresh:
+                    add(.fresh, entry.path, mode == .private ? .privateHome : .cache)
+                case .dropped: add(.dropped, entry.path, .cache)
+                case .shown, .kept: add(entry.mark, entry.path, .tool)
+                case .dotless, .emptied: add(entry.mark, entry.path, .credentials)
+                case .absent: leaveOut(entry.path)
                 }
             }
-            for path in CredentialCopies.paths(at: home, list: PublicFile.entries) { hide(path) }
+            if mode == .readOnly { addOtherNames(in: home) }
         }
-        for home in ownHomes {
-            for entry in HomeTable.entries(of: home, mode, exists: PublicFile.exists) {
-                let reason: Reason =
-                    switch entry.mark {
-                    case .writable: .shared
-                    case .fresh: mode == .private ? .privateHome : .cache
-                    case .dropped: .cache
-                    case .shown, .kept: .tool
-                    case .dotless, .emptied, .absent: .credentials
-                    }
-                add(entry.mark, entry.path, reason)
+    }
+
+    /// Has files absent that hold credentials, or may, by their names.
+    private mutating func hideCredentials(of home: String) {
+        for (name, tool) in HomeTable.examined {
+            let path = "\(home)/\(name)"
+            examine(path, of: tool, home: home)
+            // Those in the home itself are absent.
+            guard name.contains("/") else { continue }
+            for copy in CredentialCopies.copies(of: path, PublicFile.entries) {
+                examine(copy, of: tool, home: home)
             }
-            guard mode == .readOnly else { continue }
-            // What is absent is so by its other name, too.
-            for name in PublicFile.names(in: home) where name.hasPrefix(".") {
-                let path = "\(home)/\(name)"
-                guard view.mark(of: path) == .dotless, let target = PublicFile.target(of: path),
-                    target != path, view.mark(of: target) == nil
-                else { continue }
-                add(.absent, target, .credentials)
-            }
+        }
+        for path in CredentialCopies.paths(at: home, list: PublicFile.entries) { hide(path) }
+        hideExamined(at: home)
+    }
+
+    /// What is absent of a home is so by its other name, too.
+    private mutating func addOtherNames(in home: String) {
+        func other(of path: String) -> String? {
+            guard let target = PublicFile.target(of: path), target != path,
+                view.mark(of: target) == nil
+            else { return nil }
+            return target
+        }
+        for name in PublicFile.names(in: home) where name.hasPrefix(".") {
+            let path = "\(home)/\(name)"
+            guard view.mark(of: path) == .dotless, let target = other(of: path) else { continue }
+            add(.absent, target, .credentials)
+        }
+        for name in ToolContents.known {
+            if let target = other(of: "\(home)/\(name)") { addFolder(target, as: name) }
         }
     }
 

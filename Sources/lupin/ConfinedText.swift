@@ -85,6 +85,12 @@ struct ConfinedText {
     }
 
     private func names(_ entry: ViewEntry) -> [String] {
+        if entry.mark == .emptied {
+            let isNamed = plan.view.entries.contains {
+                $0.mark == .shown && CanonicalPath.isWithin($0.path, entry.path)
+            }
+            return [short(entry.path) + (isNamed ? "/* but for the above" : "")]
+        }
         guard entry.mark == .dotless else { return [short(entry.path)] }
         // Those that are there now stand for all that could be.
         let dotted = PublicFile.names(in: entry.path).filter { name in

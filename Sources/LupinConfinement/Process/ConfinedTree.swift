@@ -22,6 +22,8 @@ package struct ConfinedTree {
     private var trees: [String: Int32] = [:]
     /// What is shown, and the folders whose changes are dropped, opened by name only.
     private var names: [String: Int32] = [:]
+    /// The folders that were emptied; one that is not there, or no more, needs nothing.
+    private var emptied: Set<String> = []
     /// Whether something is covered where the command may write.
     private(set) var isCovering = false
 
@@ -69,7 +71,10 @@ package struct ConfinedTree {
             switch step {
             case .give(let path), .refresh(let path), .drop(let path): try give(path)
             case .show(let path): try show(path)
-            case .empty(let path): if Self.isFolder(path) { try Self.mountEmpty(path) }
+            case .empty(let path):
+                guard Self.isFolder(path) else { continue }
+                try Self.mountEmpty(path)
+                emptied.insert(path)
             case .freeze(let path, let names, let withoutDots):
                 try freeze(path, without: names, withoutDots: withoutDots)
             case .keep(let path):
@@ -85,7 +90,8 @@ package struct ConfinedTree {
         for step in steps.reversed() {
             switch step {
             case .empty(let path), .freeze(let path, _, _):
-                guard Self.isFolder(path) else { continue }
+                let isMounted = if case .empty = step { emptied.contains(path) } else { true }
+                guard isMounted, Self.isFolder(path) else { continue }
                 let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
                 try Confinement.mount("none", at: path, nil, flags | Confinement.quiet)
             case .give, .show, .drop, .refresh, .keep, .cover, .remove: continue

@@ -14,11 +14,14 @@ package enum CredentialCopies {
         ".pgpass", ".dockercfg", ".curlrc", ".wgetrc", ".vault-token", "auth.json", ".envrc",
         "npmrc", "pip.conf", "condarc", ".condarc", "gemrc", ".gemrc", "credentials",
         ".credentials", "settings-security.xml", "gradle.properties", "init.gradle", "init.d",
-        "nuget.config", "NuGet.Config",
+        "nuget.config", "NuGet.Config", "bunfig.toml", ".bunfig.toml",
     ]
 
     /// Names that mean it in one folder.
-    private static let namesInFolders = ["conf": "settings.xml", "pnpm": "rc"]
+    private static let namesInFolders = [
+        "conf": "settings.xml", ".m2": "settings.xml", "pnpm": "rc", "conda-meta": "state",
+        "conda": "activate.d",
+    ]
 
     /// Programs named alike are no copies.
     private static let programs: Set = [
@@ -37,6 +40,9 @@ package enum CredentialCopies {
 
     /// Folders of which one entry counts, such as `lib/node_modules/npm/npmrc`.
     private static let passages = ["lib": "node_modules", "node_modules": "npm"]
+
+    /// What is no cache, although it lies among them.
+    private static let environments = ".cache/pypoetry/virtualenvs"
 
     /// How many folders are looked into, the outermost first, and how deep: that takes time at each
     /// start.
@@ -62,13 +68,17 @@ package enum CredentialCopies {
             }
             found += copies(of: candidate, list)
         }
-        var candidates = (HomeTable.shown + HomeTable.dropped).compactMap { name in
+        let names = HomeTable.shown + HomeTable.dropped + ToolContents.known + [environments]
+        var candidates = names.compactMap { name in
             self.candidate(of: name, in: folder, at: path).map { (name, $0) }
         }
         if let folder { candidates.append((folder, path)) }
         let starts = candidates.map { name, candidate in
             // Of caches, nobody knows how deep.
-            (candidate, CanonicalPath.isWithin(name, ".cache") ? depthMax : 0)
+            (
+                candidate,
+                CanonicalPath.isWithin(name, ".cache") && name != environments ? depthMax : 0
+            )
         }
         return found + usual(below: starts, list)
     }

@@ -31,7 +31,7 @@ package enum HomeTable {
         // Toolchains
         ".rustup", ".cargo", ".swiftly", ".nvm", ".fnm", ".volta", ".nodenv", ".bun", ".deno",
         ".pyenv", ".rye", ".conda", ".rbenv", ".rvm", ".gem", ".sdkman", ".jenv", ".jdks", ".goenv",
-        ".dotnet", ".opam", ".ghcup", ".cabal", ".stack", ".elan", ".juliaup", ".flutter",
+        ".dotnet", ".opam", ".ghcup", ".cabal", ".elan", ".juliaup", ".flutter",
         ".coursier", ".mix", ".krew", ".proto", ".pixi", ".plenv", ".phpenv", ".tfenv",
     ]
 
@@ -39,7 +39,8 @@ package enum HomeTable {
     package static let dropped = [
         ".cargo/registry", ".cargo/git", ".npm", ".node-gyp", ".pnpm-store", ".local/share/pnpm",
         ".local/state/pnpm", ".yarn", ".bun/install/cache", ".m2", ".gradle", ".ivy2", ".sbt",
-        ".nuget", ".julia", ".cabal/packages", ".swiftpm", ".pub-cache", ".composer/cache",
+        ".nuget", ".julia", ".stack", ".cabal/packages", ".swiftpm", ".pub-cache",
+        ".composer/cache",
         ".bundle/cache", ".java/.userPrefs", ".vscode-server", "go/pkg", ".local/share/virtualenv",
         ".cache",
         ".cache/pip", ".cache/uv", ".cache/go-build", ".cache/pypoetry", ".cache/pre-commit",
@@ -54,17 +55,12 @@ package enum HomeTable {
     /// What begins empty although the user has one: other programs keep private things there.
     package static let emptied: Set = [".cache", ".java/.userPrefs", ".vscode-server"]
 
-    /// Secrets among what is shown.
+    /// Secrets among what is shown whole, here or where a variable names it.
+    ///
+    /// Programs of snaps keep theirs as others do in `.config`.
     package static let secrets = [
-        ".cargo/credentials", ".cargo/credentials.toml", ".config/git/credentials",
-        ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml", ".m2/toolchains.xml",
-        ".gradle/gradle.properties", ".gradle/init.gradle", ".nuget/NuGet", ".ivy2/.credentials",
-        ".sbt/.credentials", ".sbt/1.0/credentials.sbt", ".bun/install/global/.npmrc",
-        ".cabal/config", ".swiftpm/configuration",
-        ".pub-cache/credentials.json", ".local/share/uv/credentials", ".gradle/init.d",
-        ".sbt/repositories", ".sbt/1.0/global.sbt", ".julia/servers", ".julia/logs",
-        ".dotnet/corefx", ".nuget/plugins", ".local/share/gem/credentials", ".npm-global/etc",
-        ".npm-packages/etc", ".coursier/credentials.properties", ".mix/hex.config",
+        ".config/git/credentials", ".cache/huggingface/token", ".cache/huggingface/stored_tokens",
+        "snap",
     ]
 
     /// Folders that hold credentials above all.
@@ -74,11 +70,8 @@ package enum HomeTable {
         ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh",
         ".config/hub", ".config/glab-cli", ".config/op", ".password-store", ".local/share/keyrings",
         ".pki", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
-        ".config/BraveSoftware", ".config/microsoft-edge",
+        ".config/BraveSoftware", ".config/microsoft-edge", ".var/app", "snap",
     ]
-
-    /// What begins empty among what is dropped: what was noted there may hold a secret.
-    package static let renewed = [".npm/_logs"]
 
     /// Settings that may hold a credential, and are shown only if each line is known to have none.
     package static let examined: [(name: String, tool: ToolSettings.Tool)] = [
@@ -86,13 +79,19 @@ package enum HomeTable {
         (".cargo/config", .cargo),
     ]
 
+    /// Whether a folder is as it is, and what is written there dropped.
+    static func drops(_ folder: String) -> Bool {
+        dropped.contains { !emptied.contains($0) && CanonicalPath.isWithin(folder, $0) }
+    }
+
     /// The places of a home.
     ///
-    /// `exists` tells what is there.
+    /// `exists` tells what is there, and `list` what lies in a folder.
     package static func entries(
         of home: String,
         _ mode: HomeMode,
-        exists: (String) -> Bool
+        exists: (String) -> Bool,
+        list: CredentialCopies.List
     ) -> [ViewEntry] {
         switch mode {
         case .private: return [ViewEntry(.fresh, home)]
@@ -113,9 +112,11 @@ package enum HomeTable {
         }
         return [ViewEntry(.dotless, home)]
             + all(.absent, secrets)
-            + all(.fresh, renewed.filter { exists("\(home)/\($0)") })
             + all(.fresh, empty) + all(.dropped, begun)
-            + all(.shown, shown.filter { exists("\(home)/\($0)") })
+            + ToolContents.entries(at: home, list: list)
+            + shown.filter { exists("\(home)/\($0)") }.map { name in
+                ViewEntry(ToolContents.names(name) ? .emptied : .shown, "\(home)/\(name)")
+            }
     }
 
     /// Whether a folder lies in the home itself, or begins with one that only caches have.

@@ -12,6 +12,11 @@ enum SettingsText {
         isPlain(text) && !namesSecret(text) && !words(text).contains(where: fetchers.contains)
     }
 
+    /// The same of a line of a program that builds.
+    static func isHarmless(build line: String) -> Bool {
+        isHarmless(line) && !line.lowercased().contains("credential")
+    }
+
     /// What is commented out counts as what is not, as far as a comment shows it.
     static func isHarmless(comment: String) -> Bool {
         guard isPlain(comment) else { return false }

@@ -1,9 +1,9 @@
 // Which line of a tool's settings may hold a credential: each that isn't known to be harmless.
 
-/// Settings of git or cargo, judged line by line.
+/// Settings of git, cargo or sbt, judged line by line.
 package struct ToolSettings: Sendable, Equatable {
     /// Whose settings they are.
-    package enum Tool: Sendable { case git, cargo }
+    package enum Tool: Sendable { case git, cargo, sbt }
 
     /// A line that isn't known to be harmless.
     package struct Doubt: Sendable, Equatable {
@@ -31,6 +31,13 @@ package struct ToolSettings: Sendable, Equatable {
         case .cargo:
             var reader = TOMLReader(text)
             judge({ reader.next() }, CargoSettingsTable.verdict)
+        case .sbt:
+            for (index, line) in text.split(
+                omittingEmptySubsequences: false,
+                whereSeparator: \.isNewline
+            ).enumerated() where !SettingsText.isHarmless(build: String(line)) {
+                note(index + 1, "a word that credentials have")
+            }
         }
     }
 

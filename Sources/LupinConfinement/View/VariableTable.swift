@@ -9,7 +9,7 @@ package enum VariableTable {
         ("BUNDLE_USER_CACHE", ".bundle/cache"), ("CABAL_DIR", ".cabal"), ("CARGO_HOME", ".cargo"),
         ("CCACHE_DIR", ".cache/ccache"), ("COMPOSER_CACHE_DIR", ".composer/cache"),
         ("DENO_DIR", ".cache/deno"), ("GEM_HOME", ".gem"), ("GOCACHE", ".cache/go-build"),
-        ("GOMODCACHE", "go/pkg"), ("GOPATH", "go"), ("GRADLE_USER_HOME", ".gradle"),
+        ("GOMODCACHE", "go/pkg/mod"), ("GOPATH", "go"), ("GRADLE_USER_HOME", ".gradle"),
         ("HF_HOME", ".cache/huggingface"), ("JULIA_DEPOT_PATH", ".julia"),
         ("MAVEN_USER_HOME", ".m2"), ("MYPY_CACHE_DIR", ".cache/mypy"), ("NPM_CONFIG_CACHE", ".npm"),
         ("NUGET_PACKAGES", ".nuget/packages"), ("NVM_DIR", ".nvm"), ("PIP_CACHE_DIR", ".cache/pip"),
@@ -66,14 +66,10 @@ package enum VariableTable {
         }
     }
 
-    /// Secrets in folders that are new in a home.
-    private static let others = [
-        ".cache/huggingface/token", ".cache/huggingface/stored_tokens",
-    ]
-
     /// Whether a folder of a home has secrets.
     package static func hasSecrets(_ folder: String) -> Bool {
-        HomeTable.secrets.contains { CanonicalPath.isWithin($0, folder) }
+        ToolContents.names(folder)
+            || HomeTable.secrets.contains { CanonicalPath.isWithin($0, folder) }
     }
 
     /// What the table of a home says about a folder of it that lies elsewhere.
@@ -82,17 +78,15 @@ package enum VariableTable {
     package static func entries(
         of folder: String,
         at path: String,
-        exists: (String) -> Bool
+        exists: (String) -> Bool,
+        list: CredentialCopies.List
     ) -> [ViewEntry] {
         func below(_ names: [String]) -> [String] {
             names.filter { $0.hasPrefix(folder + "/") }.map { path + $0.dropFirst(folder.count) }
         }
-        let isDropped = HomeTable.dropped.contains {
-            !HomeTable.emptied.contains($0) && CanonicalPath.isWithin(folder, $0)
-        }
-        return below(HomeTable.secrets + others).map { ViewEntry(.absent, $0) }
-            + below(HomeTable.renewed).filter(exists).map { ViewEntry(.fresh, $0) }
+        return below(HomeTable.secrets).map { ViewEntry(.absent, $0) }
             + below(HomeTable.dropped).filter(exists).map { ViewEntry(.dropped, $0) }
-            + (isDropped ? [ViewEntry(.dropped, path)] : [])
+            + ToolContents.entries(of: folder, at: path, list: list)
+            + (HomeTable.drops(folder) ? [ViewEntry(.dropped, path)] : [])
     }
 }

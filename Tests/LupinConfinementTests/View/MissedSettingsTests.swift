@@ -35,22 +35,4 @@ struct MissedSettingsTests {
     func `of a home no more is proposed than what is the program's`(program: String, gift: String) {
         #expect(HomeTable.gift(for: program, in: "/h") == gift)
     }
-
-    @Test func `programs of the home are shown, and credentials among them absent`() {
-        let view = ConfinedView(HomeTable.entries(of: "/h", .readOnly) { _ in true })
-        for name in [
-            ".npm-global/bin/x", ".local/share/virtualenvs/a/bin/python", ".composer/vendor/bin/x",
-            ".config/composer/vendor/bin/x", ".coursier/bin/cs", ".mix/archives/hex", ".krew/bin/x",
-            ".proto/bin/x", ".local/share/gem/ruby/3.3.0/bin/x", ".gem/bin/x", ".local/go/bin/go",
-        ] {
-            #expect(view.mark(of: "/h/\(name)") == .shown && !view.isAbsent("/h/\(name)"))
-        }
-        for name in [
-            ".npm-global/etc/npmrc", ".local/share/gem/credentials", ".gem/credentials",
-            ".hex/hex.config", ".composer/auth.json", ".config/composer/auth.json",
-            ".config/coursier/credentials.properties", ".coursier/credentials.properties",
-        ] {
-            #expect(view.isAbsent("/h/\(name)"), "\(name)")
-        }
-    }
 }

@@ -254,7 +254,8 @@ struct ConfinementTests {
         let secrets = [
             "cargoh/credentials.toml", "gradleh/gradle.properties", "gradleh/init.gradle",
             "gradleh/init.d/x.gradle", "npmc/_logs/log", "kube/one", "kube/two", "xdg/gh/hosts.yml",
-            "docker/config.json", "gitglobal", "cargoh/config.toml",
+            "docker/config.json", "gitglobal", "cargoh/config.toml", "cargoh/unheard-of",
+            "gradleh/develocity/keys.properties",
         ]
         let plain = ["cargoh/bin/tool", "gradleh/caches/x", "npmc/_cacache/x", "given/config"]
         for name in secrets + plain + ["work/file"] {

@@ -40,7 +40,11 @@ enum ViewAdversary {
             ".aws/credentials", ".config/gh/hosts.yml", ".gnupg/key", ".docker/config.json",
             ".mozilla/profile", ".cargo/credentials.toml", ".m2/settings.xml", ".kube/config",
             ".local/share/keyrings/login", ".config/git/credentials", ".cache/mozilla/page",
-            ".pypirc", ".unheard-of/file", "kept/by-hide", "dotfiles/npmrc")]
+            ".pypirc", ".unheard-of/file", "kept/by-hide", "dotfiles/npmrc",
+            ".gradle/develocity/keys.properties", ".opam/plugins/opam-publish/me.token",
+            ".cache/ms-playwright/mcp-chrome-profile/Default/Cookies", ".cargo/unheard-of",
+            ".cache/pre-commit/repo1/.git/config", "snap/firefox/common/.mozilla/logins.json",
+            "miniconda3/.condarc")]
         own = ["lupin.yaml", "token", "log"]
         all = lupins + persons + [os.path.abspath(name) for name in own]
         each("reading", holds, *all)

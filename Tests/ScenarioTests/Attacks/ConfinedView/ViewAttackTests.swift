@@ -32,6 +32,10 @@ struct ViewAttackTests {
                     ".mozilla/profile", ".cargo/credentials.toml", ".m2/settings.xml", ".pypirc",
                     ".local/share/keyrings/login", ".config/git/credentials", ".unheard-of/file",
                     ".cache/mozilla/page", "kept/by-hide", "dotfiles/npmrc", "work/token",
+                    ".gradle/develocity/keys.properties", ".opam/plugins/opam-publish/me.token",
+                    ".cache/ms-playwright/mcp-chrome-profile/Default/Cookies",
+                    ".cache/pre-commit/repo1/.git/config", ".cargo/unheard-of",
+                    "snap/firefox/common/.mozilla/logins.json", "miniconda3/.condarc",
                 ].map { "home/\($0)" }
                 + ["token", "jar.txt", "log", "log.1", "store", "capture/1", "cache/1"].map {
                     "other/\($0)"
