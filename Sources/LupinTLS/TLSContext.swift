@@ -21,7 +21,8 @@ package final class TLSContext: Sendable {
     /// The same behind a hybrid that holds against quantum computers, for OpenSSL 3.5 and later,
     /// with a key for each of the first two, so that servers without it need no second hello.
     private static let hybridGroups =
-        "?*X25519MLKEM768/?*X25519:?P-256:?P-384:?P-521:?ffdhe2048:?ffdhe3072"
+        "?*\(hybridGroup)/?*X25519:?P-256:?P-384:?P-521:?ffdhe2048:?ffdhe3072"
+    static let hybridGroup = "X25519MLKEM768"
     /// 112 bits: RSA and DH from 2048 bits on, no SHA-1 (OpenSSL's level 2).
     private static let securityLevel: Int32 = 2
 

@@ -9,7 +9,8 @@ struct VersionCommand: ParsableCommand {
         abstract: "Print the version of lupin and of the libraries beneath it.",
         discussion: """
             The versions of OpenSSL and nghttp2 are those of the libraries that are loaded now, \
-            which may be newer than those lupin was built with.
+            which may be newer than those lupin was built with. X25519MLKEM768 is the key \
+            exchange that holds against quantum computers, which OpenSSL has from 3.5 on.
 
               lupin version
               lupin --version
@@ -20,7 +21,8 @@ struct VersionCommand: ParsableCommand {
 }
 
 enum VersionText {
-    /// `lupin 0.1.0 (Swift 6.3, OpenSSL 3.0.15, nghttp2 1.52.0, linux x86_64)`.
+    /// What `lupin version` prints, such as `lupin 0.1.0 (Swift 6.3, OpenSSL 3.5.4 with
+    /// X25519MLKEM768, nghttp2 1.64.0, linux x86_64)`.
     static var line: String {
         "lupin \(lupin) (Swift \(swift), OpenSSL \(LupinTLS.LibraryVersion.text), "
             + "nghttp2 \(LupinWire.LibraryVersion.text), linux \(architecture))"
