@@ -13,7 +13,7 @@ struct LupinMan {
     private let date: String
 
     static func main() {
-        let arguments = CommandLine.arguments.dropFirst()
+        let arguments = ProcessArguments.all.dropFirst()
         do throws(ManProblem) {
             guard arguments.count == 3 else {
                 throw ManProblem("usage: lupin-man PROGRAM MANUAL FOLDER")

@@ -25,7 +25,8 @@ struct Lupin: ParsableCommand {
             line, 69 lupin cannot listen on an address. `check --against` ends with 3 if it found \
             refusals, `exec` with the code of its command.
             """,
-        version: VersionText.line,
+        // What the line says of OpenSSL would delay every other command by a millisecond.
+        version: isVersionAsked ? VersionText.line : VersionText.lupin,
         subcommands: [
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
@@ -37,17 +38,21 @@ struct Lupin: ParsableCommand {
         defaultSubcommand: ServeCommand.self
     )
 
+    /// What was typed behind the program's name.
+    private static let words = Array(ProcessArguments.all.dropFirst())
+    private static let isVersionAsked = words.contains("--version")
+
     /// As the argument parser would do it, but whatever it says about words and files of others
     /// goes through the writers for terminals.
     static func main() {
         // A process that maps users does it in its own /proc, which would be root's then.
         let mapping = [ConfinedCommand.name, ApartProcess.commandName]
-        if !mapping.contains(CommandLine.arguments.dropFirst().first ?? "") {
+        if !mapping.contains(words.first ?? "") {
             ProcessSecrecy.begin()
         }
         do {
             try refuseUnknownCommand()
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(words)
             try command.run()
         } catch {
             let (code, message) = (exitCode(for: error), fullMessage(for: error))
@@ -64,9 +69,7 @@ struct Lupin: ParsableCommand {
 
     /// A mistyped command would be an argument of `serve`, which has none.
     private static func refuseUnknownCommand() throws {
-        guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-") else {
-            return
-        }
+        guard let word = words.first, !word.hasPrefix("-") else { return }
         let commands = configuration.subcommands.map { $0.configuration }
         if commands.contains(where: { $0.commandName == word || $0.aliases.contains(word) }) {
             return
