@@ -1,4 +1,4 @@
-// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
+// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2,
 // inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, and files below
 // a folder.
 // Static inline functions only; no logic.
@@ -44,7 +44,6 @@ extern ssize_t preadv2(int, const struct iovec *, int, off_t, int);
 extern long syscall(long, ...);
 extern int prctl(int, ...);
 extern int memfd_create(const char *, unsigned int);
-extern char *crypt_rn(const char *, const char *, void *, int);
 
 enum {
     LINUX_EPOLLIN = EPOLLIN,
@@ -460,15 +459,6 @@ int linux_spawn_close_from(void *_Nonnull actions, int first)
     __asm__("posix_spawn_file_actions_addclosefrom_np");
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
-
-// sizeof(struct crypt_data), which libcrypt promises to keep.
-static const int LINUX_CRYPT_BYTES = 32768;
-
-/// Hashes a password; the result lies in `data`, or is NULL where libcrypt can't.
-static inline const char *_Nullable linux_crypt(
-    const char *_Nonnull phrase, const char *_Nonnull setting, void *_Nullable data, int size) {
-    return crypt_rn(phrase, setting, data, size);
-}
 
 static inline int linux_cpu_count(void) {
     unsigned long mask[16] = {0};

@@ -279,6 +279,12 @@ final class Authenticator: Sendable {
     private struct Complaint: Error { let text: String }
 
     private static func read(_ path: String) throws(Complaint) -> (PasswordFile, FileVersion?) {
+        guard PasswordHash.isAvailable else {
+            throw Complaint(
+                text: "lupin can't check passwords, since this machine has no libcrypt; install "
+                    + "libcrypt1 (Debian, openSUSE) or libxcrypt (Fedora, Arch)"
+            )
+        }
         do {
             let content = try FileContent(path: path, bytesMax: PasswordFile.bytesMax)
             return (try PasswordFile(content.bytes), content.version)

@@ -59,4 +59,12 @@ struct PasswordHashTests {
         let long = [UInt8](repeating: 0x61, count: 600)
         #expect(PasswordHash.make(of: long, setting: "$6$rounds=1000$salt$") == nil)
     }
+
+    @Test func `libcrypt has the first of its names that this machine knows`() {
+        #expect(unsafe PasswordHash.function(of: ["absent.so", "libc.so.6"]) == nil)
+        let found = ["libcrypt.so.1", "libcrypt.so.2"].map { name in
+            unsafe PasswordHash.function(of: ["absent.so", name]) != nil
+        }
+        #expect(PasswordHash.isAvailable && found.contains(true))
+    }
 }
