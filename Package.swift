@@ -31,11 +31,13 @@ let cold: [SwiftSetting] =
 /// What ArgumentParser uses of Foundation.
 ///
 /// It is named here, as only modules that were compiled for static libraries name it themselves. A
-/// small program has a part of its own in its place, and no tables for unwinding the stack.
+/// small program has a part of its own in its place, the static libraries beside that, and no
+/// tables for unwinding the stack.
 let foundation =
     if let smallParts {
         [
-            "-Xlinker", "\(smallParts)/FoundationEssentials.o", "-Xlinker", "-T", "-Xlinker",
+            "-Xlinker", "\(smallParts)/FoundationEssentials.o", "-Xlinker",
+            "\(smallParts)/libyaml.a", "-Xlinker", "-T", "-Xlinker",
             "\(Context.packageDirectory)/docker/small/no-unwinding.ld", "-Xlinker",
             "--no-eh-frame-hdr",
         ]
@@ -178,7 +180,12 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
         ),
-        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        // A small program has it in itself.
+        .systemLibrary(
+            name: "CYAML",
+            pkgConfig: smallParts == nil ? "yaml-0.1" : nil,
+            providers: [.apt(["libyaml-dev"])]
+        ),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         // Floor 1: each above the next; records and caching don't know each other

@@ -18,6 +18,13 @@ swiftc -O -wmo -parse-as-library -swift-version 6 -module-name FoundationEssenti
     -emit-module -emit-module-path "$parts/FoundationEssentials.swiftmodule" \
     -c -o "$parts/FoundationEssentials.o" "$root/docker/small/FoundationEssentials.swift"
 
+# Linked statically, since a small machine has no libyaml: what it reads is the user's own. What
+# reads bytes of the network stays shared, so that the system's security updates reach it.
+library=$(clang -print-file-name=libyaml.a)
+ln -s -f "$library" "$parts"
+# Whose notices and versions the packages tell.
+dpkg-query --search "*/${library##*/}" | cut -d : -f 1 >"$scratch/static-packages"
+
 # Package.swift has the rest. A use of Swift's regular expressions, or of its search for texts in
 # texts, does not compile; LupinCore has its own (TextSearch).
 build() {
@@ -37,4 +44,5 @@ if [ "$bytes" -gt "$bytes_max" ]; then
     echo "build-small.sh: $program has $bytes bytes, which is more than $bytes_max" >&2
     exit 1
 fi
+"$root/docker/check-needs.sh" "$program"
 echo "$program"

@@ -1,24 +1,30 @@
 #!/bin/sh
-# Installs the system packages that lupin needs, on Debian or Ubuntu, and only those that are missing.
+# Installs the system packages that lupin needs, on Debian or Ubuntu: those that are missing.
 #
 #   docker/install-packages.sh             to build and test lupin (Swift itself is not among them)
 #   docker/install-packages.sh --runtime   to run a finished binary
+#   docker/install-packages.sh --trial     to try its packages, with docker/try-packages.sh
 #   docker/install-packages.sh [--runtime] --list   only names them
 #
-# This is the one list: the README, .ci/run and docker/Dockerfile all use it.
+# This is the one list, with docker/libraries.txt: the README, .ci/run and docker/Dockerfile use it.
 set -eu
 
 build='ca-certificates git libbrotli-dev libcrypt-dev libnghttp2-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev pkg-config redis-tools zlib1g-dev'
-runtime='ca-certificates libbrotli1 libcrypt1 libnghttp2-14 libsqlite3-0 libssl3 libyaml-0-2 libzstd1 zlib1g'
+trial='debootstrap gnupg'
+# libcrypt is opened at need.
+runtime="ca-certificates libcrypt1 $(awk '!/^#/ {print $2}' "$(dirname "$0")/libraries.txt" |
+    sort -u | paste -s -d ' ')"
 
 wanted=$build
 list=no
 for argument in "$@"; do
     case $argument in
         --runtime) wanted=$runtime ;;
+        --trial) wanted=$trial ;;
         --list) list=yes ;;
         *)
-            echo "install-packages.sh: unknown argument \"$argument\"; try --runtime or --list" >&2
+            echo "install-packages.sh: unknown argument \"$argument\";" \
+                "try --runtime, --trial or --list" >&2
             exit 64
             ;;
     esac
