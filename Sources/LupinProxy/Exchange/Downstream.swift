@@ -44,7 +44,7 @@ protocol Downstream: ConnectionKeeper {
     var demandsHTTP1: Bool { get }
     /// Resets the client's stream so that it asks again by HTTP/1.1 (RFC 9113 §7).
     func demandHTTP1()
-    /// The upstream connection that the client has logged in to; nil for none.
+    /// The upstream connections that the client has logged in to; nil for none.
     var bound: PinnedUpstream? { get }
     /// Ends a response early so that the client can't take it for complete, but still gets every
     /// byte that came; with `atOnce` it may lose some.

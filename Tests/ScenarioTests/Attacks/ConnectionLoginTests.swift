@@ -69,6 +69,24 @@ struct ConnectionLoginTests {
         }
     }
 
+    @Test func `logins to several origins live together, and of too many the oldest goes`()
+        async throws
+    {
+        try await ProxyFixture.run { proxy in
+            let user = try proxy.client()
+            let origins = try (0..<9).map { _ in try Self.origin(proxy, "NTLM") }
+            for origin in origins.prefix(8) { try Self.logIn(user, at: origin.url(), "NTLM") }
+            for origin in origins.prefix(8) {
+                #expect(try user.get(origin.url()).bodyText == "secret")
+            }
+            try Self.logIn(user, at: origins[8].url(), "NTLM")
+            #expect(try user.get(origins[0].url()).status == 401)
+            for origin in origins.dropFirst() {
+                #expect(try user.get(origin.url()).bodyText == "secret")
+            }
+        }
+    }
+
     @Test func `when its client leaves the connection is closed`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()
