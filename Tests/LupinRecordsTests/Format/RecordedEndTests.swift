@@ -255,9 +255,8 @@ struct RecordedEndTests {
             record.note(standInElsewhere: "nexus")
         }
         let elsewhere = """
-            it had the stand-in for token nexus where no rule of it exchanges it: \
-            `stand_ins: [nexus]` in a rule does in fields that carry credentials, \
-            `stand_ins: {tokens: [nexus], in: [fields, query, path]}` in the query and the path, too
+            it had the stand-in for token nexus where no rule of it exchanges it; see `lupin help \
+            credentials`, "Where a stand-in becomes the credential"
             """
         #expect(
             standIns.suffix(2) == [
