@@ -217,6 +217,12 @@ package enum FileAccess {
         unsafe access(path, F_OK) == 0
     }
 
+    /// Whether this user may read what is at `path`.
+    static func isReadable(_ path: String) -> Bool {
+        // Safety: the string outlives the call.
+        unsafe access(path, R_OK) == 0
+    }
+
     /// Whether a path leads to a directory.
     static func isDirectory(_ path: String) -> Bool {
         var status = stat()

@@ -186,18 +186,35 @@ package enum RulesFile {
         environment: [String: String],
         home: String? = nil
     ) -> String? {
-        locate(explicit: explicit, environment: environment, home: home, exists: FileAccess.exists)
+        locate(
+            explicit: explicit,
+            environment: environment,
+            home: home,
+            exists: FileAccess.exists,
+            isReadable: FileAccess.isReadable
+        )
+    }
+
+    /// The file of the system's lupin; where only that one may read it, it counts as missing.
+    private static let systemFile = "/etc/lupin/lupin.yaml"
+
+    /// The system's file, if it is there and this user may not read it.
+    package static var hiddenFile: String? {
+        FileAccess.exists(systemFile) && !FileAccess.isReadable(systemFile) ? systemFile : nil
     }
 
     package static func locate(
         explicit: String?,
         environment: [String: String],
         home: String?,
-        exists: (String) -> Bool
+        exists: (String) -> Bool,
+        isReadable: (String) -> Bool = { _ in true }
     ) -> String? {
         if let explicit { return explicit }
         if let named = environment["LUPIN_RULES"], !named.isEmpty { return named }
-        return candidates(environment: environment, home: home).first(where: exists)
+        return candidates(environment: environment, home: home).first { path in
+            exists(path) && (path != systemFile || isReadable(path))
+        }
     }
 
     /// Where the rules file is looked for when none is named, in this order.
@@ -211,7 +228,7 @@ package enum RulesFile {
         } else if let home = home ?? FileAccess.home(environment), home.hasPrefix("/") {
             candidates.append("\(home)/.config/lupin/lupin.yaml")
         }
-        return candidates + ["/etc/lupin/lupin.yaml"]
+        return candidates + [systemFile]
     }
 
     // MARK: Small things

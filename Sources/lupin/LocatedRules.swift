@@ -150,6 +150,12 @@ struct LocatedRules {
         trustOption: String? = nil
     ) throws {
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
+            if let hidden = RulesFile.hiddenFile {
+                StandardError.print(
+                    "lupin: note: you may not read \(hidden), so it counts as missing; it is for "
+                        + "the system's lupin"
+                )
+            }
             self.init()
             return
         }

@@ -40,6 +40,23 @@ struct RulesFileTests {
         #expect(path == found)
     }
 
+    @Test func `the system's file counts as missing where only its lupin may read it`() {
+        func found(_ existing: Set<String>, _ readable: Set<String>) -> String? {
+            RulesFile.locate(
+                explicit: nil,
+                environment: [:],
+                home: "/users/ann",
+                exists: existing.contains,
+                isReadable: readable.contains
+            )
+        }
+        let (own, system) = ("/users/ann/.config/lupin/lupin.yaml", "/etc/lupin/lupin.yaml")
+        #expect(found([system], []) == nil)
+        #expect(found([system], [system]) == system)
+        // A file of the user's own that can't be read is a mistake.
+        #expect(found([own, system], [system]) == own)
+    }
+
     /// A reload names the file by its whole path, and must find the same settings.
     @Test func `files beside a file named relatively have whole paths`() throws {
         let text = "lupin: 1\ncapture: {path: ./kept}\ncache: {store: {path: store}}\n"
