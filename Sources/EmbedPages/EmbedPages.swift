@@ -3,7 +3,7 @@ import Foundation
 import PackagePlugin
 
 /// Writes the name and the text of each file as string literals: of `TARGET.docc`, the pages for
-/// `lupin help`, without their `.md`; and of `page`, the files of the inspector's page.
+/// `lupin help`, without their `.md`, and the schema of the rules file; and of `page`, the files of the inspector's page.
 ///
 /// SwiftPM's own `.embedInCode` does the same by array literals of bytes. The compiler needs half a
 /// minute for 100 KB of those, and none for string literals.
@@ -14,12 +14,15 @@ struct EmbedPages: BuildToolPlugin {
         let isPage = FileManager.default.fileExists(atPath: page.path)
         let folder =
             isPage ? page : target.directoryURL.appending(path: "\(target.name).docc")
-        let files = try FileManager.default.contentsOfDirectory(
-            at: folder,
-            includingPropertiesForKeys: nil
-        )
-        .filter { isPage || $0.pathExtension == "md" }
-        .sorted { $0.lastPathComponent < $1.lastPathComponent }
+        let files =
+            try FileManager.default.contentsOfDirectory(
+                at: folder,
+                includingPropertiesForKeys: nil
+            )
+            .filter { isPage || $0.pathExtension == "md" }
+            .sorted { $0.lastPathComponent < $1.lastPathComponent }
+            + (isPage
+                ? [] : [context.package.directoryURL.appending(path: "config/rules.schema.json")])
         let type = isPage ? "PageFiles" : "ManualPages"
         let output = context.pluginWorkDirectoryURL.appending(path: "\(type).swift")
         return [

@@ -1,4 +1,5 @@
 // Finds lupin's own CA for the commands that make other programs trust it.
+import LupinCore
 import LupinIO
 import LupinPolicy
 import LupinProxy
@@ -23,6 +24,17 @@ enum Authority {
         let now = SystemCall.wallMicroseconds() / 1_000_000
         let authority = isNeeded ? try files.loadOrCreate(now: now) : try files.load(now: now)
         return authority?.certificate.pem
+    }
+}
+
+extension Settings {
+    /// The certificates of `upstream.tls.roots`, in PEM: tools see those origins in tunnels.
+    var anchors: [UInt8] {
+        upstream.tls.roots.files.flatMap { path in
+            var content = WholeFile.content(of: path) ?? []
+            if let last = content.last, last != 0x0A { content.append(0x0A) }
+            return content
+        }
     }
 }
 

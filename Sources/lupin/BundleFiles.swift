@@ -37,17 +37,19 @@ struct BundleFiles {
     /// - Parameters:
     ///   - folder: An existing directory of the user's own.
     ///   - authority: The certificate of lupin's CA, in PEM; nil when there is none.
+    ///   - anchors: What else lupin trusts, in PEM.
     ///   - environment: The user's variables; the files that they name are copied.
     ///   - wrapsBrowsers: Whether programs that read no variable get a wrapper in `programs`.
     /// - Throws: The error of a file operation.
     init(
         in folder: String,
         authority: [UInt8]?,
+        anchors: [UInt8],
         environment: [String: String],
         wrapsBrowsers: Bool
     ) throws(SystemError) {
         self.folder = folder
-        self.authority = authority ?? []
+        self.authority = (authority ?? []) + anchors
         nodeProxy = "\(folder)/node-proxy.cjs"
         try WholeFile.write(Array(NodeProxy.source.utf8), to: nodeProxy)
         guard let authority else { return }

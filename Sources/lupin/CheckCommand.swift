@@ -3,6 +3,7 @@ import ArgumentParser
 import LupinCore
 import LupinIO
 import LupinPolicy
+import LupinProxy
 import LupinRecords
 import LupinRules
 
@@ -27,6 +28,11 @@ struct CheckCommand: ParsableCommand {
             With --trusted, or if LUPIN_RULES names it, all is read; with --untrusted nothing is.
 
               lupin check --untrusted download.yaml
+
+            --format json is for editors, github for the annotations of a workflow; - reads the \
+            file from standard input.
+
+              lupin check --format json - < lupin.yaml
 
             A file can be as small as this:
 
@@ -65,6 +71,9 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "Read all that the rules file refers to, as lupin serve does, wherever it lies.")
     var trusted = false
 
+    @Option(help: "How problems are printed: text, json or github.")
+    var format = ProblemFormat.text
+
     @Option(rulesFile: "The rules file, too, as other commands take it.")
     var rulesFile: String?
 
@@ -85,7 +94,10 @@ struct CheckCommand: ParsableCommand {
             && FileStatus(path: file) == nil
     }
 
-    private var path: String? { rulesFile ?? (isFileLeftOut ? nil : file) }
+    private var path: String? {
+        let path = rulesFile ?? (isFileLeftOut ? nil : file)
+        return path == "-" ? "/dev/stdin" : path
+    }
 
     private var filters: [String] { (isFileLeftOut ? file.map { [$0] } ?? [] : []) + words }
 
@@ -99,6 +111,9 @@ struct CheckCommand: ParsableCommand {
     func validate() throws {
         if trusted, untrusted {
             throw ValidationError("--trusted and --untrusted exclude each other")
+        }
+        if format != .text, !against.isEmpty {
+            throw ValidationError("--format is for a check without --against")
         }
         guard !against.isEmpty else {
             if let word = rulesFile == nil ? words.first : file {
@@ -114,7 +129,11 @@ struct CheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard !against.isEmpty else { return try CheckReport.print(explicit: path, reading) }
+        guard !against.isEmpty else {
+            return format == .text
+                ? try CheckReport.print(explicit: path, reading)
+                : try CheckReport.print(explicit: path, reading, as: format)
+        }
         var run = CheckAgainst(
             rules: try LocatedRules(explicit: path, secrets: reading, trustOption: "--trusted"),
             lines: RecordedLines(
@@ -156,6 +175,22 @@ enum CheckReport {
         let (count, warnings) = (rules.configuration.rules.rules.count, rules.warnings.count)
         StandardOutput.print(line(path, rules: count, warnings: warnings))
         for line in answers(rules.configuration) { StandardOutput.print(line) }
+    }
+
+    /// The same for a reader that is no person: nothing but the problems.
+    static func print(
+        explicit file: String?,
+        _ reading: SecretReading,
+        as format: ProblemFormat
+    ) throws {
+        let environment = LocatedRules.environment
+        let path = RulesFile.locate(explicit: file, environment: environment)
+        let result = path.map {
+            RulesFile.load(path: $0, environment: environment, secrets: reading, tls: .openSSL)
+        }
+        let problems = (result?.errors ?? []) + (result?.warnings ?? [])
+        StandardOutput.print(code: format.text(of: problems, in: path ?? ""), terminator: "")
+        if result?.errors.isEmpty == false { throw ExitCode.badRulesFile }
     }
 
     /// `lupin.yaml: ok, 12 rules, 1 warning`.

@@ -305,6 +305,7 @@ struct ChildRun: Sendable {
                 environment: environment,
                 isNeeded: configuration.needsAuthority
             ),
+            anchors: configuration.settings.anchors,
             environment: environment,
             wrapsBrowsers: true
         )

@@ -61,6 +61,7 @@ struct DoctorRun: Sendable {
         let files = try BundleFiles(
             in: folder.path,
             authority: authority,
+            anchors: settings.anchors,
             environment: environment,
             wrapsBrowsers: true
         )

@@ -16,6 +16,7 @@ enum EarlierVariables {
         folder: String?
     ) -> [String: String] {
         var result = environment
+        result[ShellMemory.name] = nil
         for (name, isOwn) in [("NODE_OPTIONS", isNodeOption), ("JAVA_TOOL_OPTIONS", isJavaOption)] {
             guard let value = environment[name] else { continue }
             var kept = words(of: value).filter { !isOwn($0, folder ?? "/dev/null") }

@@ -24,13 +24,19 @@ struct EnvCommand: ParsableCommand {
 
             It does not set all_proxy, because tools would send ftp and other protocols through \
             it. It adds localhost, 127.0.0.1 and ::1 to your no_proxy, except those that a rule \
-            names. --unset removes the variables as a whole, your own values too; those that --ca \
-            sets only with --ca.
+            names. --unset gives back what the shell had before: \(ShellMemory.name) holds it.
+
+            --format dotenv, json and docker print the variables for other readers than shells; \
+            docker is the form of `docker run --env-file`, for containers that share this \
+            machine's network.
             """
     )
 
     @Option(help: "The shell to print for; without it what $SHELL says.")
     var shell: Shell?
+
+    @Option(help: "The form: that of a shell, or dotenv, json or docker.")
+    var format: VariableFormat?
 
     @Option(rulesFile: "The rules file.")
     var rulesFile: String?
@@ -41,20 +47,49 @@ struct EnvCommand: ParsableCommand {
     @Flag(help: "Print statements that take the variables away again.")
     var unset = false
 
-    func run() throws {
-        let shell = shell ?? Shell(path: LocatedRules.environment["SHELL"])
-        if unset {
-            let names = ChildVariables.proxy + ChildVariables.exceptions
-            for name in names + (ca ? ChildVariables.trust : []) {
-                StandardOutput.print(shell.unset(name))
-            }
-        } else {
-            for (name, value) in try variables() { StandardOutput.print(shell.export(name, value)) }
+    func validate() throws {
+        if shell != nil, format != nil {
+            throw ValidationError("--shell and --format exclude each other")
         }
+        if unset, let format, format.shell == nil {
+            throw ValidationError("--unset is for a shell, not for \(format.rawValue)")
+        }
+    }
+
+    func run() throws {
+        if let format, format.shell == nil {
+            let text = format.text(of: try variables())
+            return StandardOutput.print(code: text, terminator: "")
+        }
+        let shell =
+            shell ?? format?.shell ?? Shell(path: LocatedRules.environment["SHELL"])
+        let lines = unset ? takingBack(in: shell) : setting(try variables(), in: shell)
+        for line in lines { StandardOutput.print(line) }
         if Terminal.isStandardOutput {
             let command = "lupin env" + (ca ? " --ca" : "") + (unset ? " --unset" : "")
             StandardOutput.print("# to run these lines: \(shell.evaluation(of: command))")
         }
+    }
+
+    private func setting(
+        _ variables: [(name: String, value: String)],
+        in shell: Shell
+    ) -> [String] {
+        var memory = ShellMemory(LocatedRules.environment)
+        memory.note(variables.map(\.name), of: LocatedRules.environment)
+        return variables.map(shell.export) + [shell.export(ShellMemory.name, memory.text)]
+    }
+
+    /// A shell that an earlier version has set has no memory.
+    private func takingBack(in shell: Shell) -> [String] {
+        let memory = ShellMemory(LocatedRules.environment).values
+        guard memory.isEmpty else {
+            return memory.map { name, value in
+                value.map { shell.export(name, $0) } ?? shell.unset(name)
+            } + [shell.unset(ShellMemory.name)]
+        }
+        let names = ChildVariables.proxy + ChildVariables.exceptions
+        return (names + (ca ? ChildVariables.trust : [])).map(shell.unset)
     }
 
     private func variables() throws -> [(name: String, value: String)] {
@@ -109,6 +144,7 @@ struct EnvCommand: ParsableCommand {
             let files = try BundleFiles(
                 in: folder,
                 authority: authority,
+                anchors: settings.anchors,
                 environment: environment,
                 wrapsBrowsers: false
             )

@@ -12,8 +12,8 @@ struct ExecCommand: ParsableCommand {
         abstract: "Run a command whose requests go through lupin.",
         discussion: """
             Uses the running lupin. If none runs, starts a proxy for the command, on a port that \
-            the kernel chooses. With --rules it always starts one, because the running lupin may \
-            have other rules.
+            the kernel chooses. With --rules it starts one, unless the lupin that runs has \
+            this file.
 
               lupin exec -- curl https://example.com/
               lupin exec --rules ./try.yaml -- npm ci
@@ -68,7 +68,7 @@ struct ExecCommand: ParsableCommand {
             """
     )
 
-    @Option(rulesFile: "The rules file of a proxy to start.")
+    @Option(rulesFile: "The rules file of a proxy to start, or of the lupin that runs.")
     var rulesFile: String?
 
     @Option(help: ArgumentHelp("Where a proxy that is started puts records.", valueName: "file"))
@@ -190,8 +190,11 @@ struct ExecCommand: ParsableCommand {
         let before = ChildSignals.block()
         if record != nil || replay != nil { return try runWithTape(before) }
         if try runTraced(before) { return }
+        // Records of their own need a proxy of their own.
+        let isOwn = rulesFile.map { confine || log != nil || LocatedRules.held($0) == nil } ?? false
         let found =
-            proxy == nil && rulesFile == nil ? RunningLupin.findTrusted(isForRules: confine) : nil
+            proxy == nil && !isOwn
+            ? RunningLupin.findTrusted(rulesFile: rulesFile, isForRules: confine) : nil
         // A confined command has a proxy of its own, by the same rules.
         if confine { return try runConfined(by: rulesFile ?? found?.rules.file, before) }
         let running = found

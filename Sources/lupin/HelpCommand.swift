@@ -69,7 +69,8 @@ enum Manual {
         var abstract: String { PageText.abstract(of: text) }
     }
 
-    static let pages = ManualPages.texts.map { Page(name: $0.name, text: $0.text) }
+    static let pages = ManualPages.texts.filter { !$0.name.hasSuffix(".json") }
+        .map { Page(name: $0.name, text: $0.text) }
 
     static func page(_ name: String) -> Page? {
         let name = name.lowercased()

@@ -30,7 +30,8 @@ struct Lupin: ParsableCommand {
         subcommands: [
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
-            TrustCommand.self, CheckCommand.self, SuggestCommand.self, RulesCommand.self,
+            TrustCommand.self, CheckCommand.self, SchemaCommand.self, SuggestCommand.self,
+            RulesCommand.self,
             ExplainCommand.self, PrintCurlCommand.self, LogCommand.self, InspectCommand.self,
             ArchiveCommand.self, CacheCommand.self, SettingsCommand.self, VersionCommand.self,
             HelpCommand.self, ConfinedCommand.self, ApartCommand.self,

@@ -9,12 +9,16 @@ enum RunningLupin {
             .decoded(as: RunningStatus.self)
     }
 
-    /// The same at the default socket, if its proxy is one that this user may trust, too.
+    /// The same at the default socket, or at that of a rules file, if its proxy is one that this
+    /// user may trust, too.
     ///
     /// One of another network serves for its rules (`isForRules`), not to send anything through.
-    static func findTrusted(isForRules: Bool = false) -> RunningStatus? {
-        guard
-            let reply = AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: nil),
+    static func findTrusted(
+        rulesFile: String? = nil,
+        isForRules: Bool = false
+    ) -> RunningStatus? {
+        let found = AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: rulesFile)
+        guard let reply = found,
             let running = reply.decoded(as: RunningStatus.self)
         else { return nil }
         if reply.isElsewhere {

@@ -64,3 +64,34 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 }
+
+/// The forms in which `lupin env` prints variables.
+enum VariableFormat: String, CaseIterable, ExpressibleByArgument {
+    case sh, bash, zsh, fish, pwsh, dotenv, json, docker
+
+    /// nil for what no shell reads.
+    var shell: Shell? { Shell(argument: rawValue) }
+
+    /// The variables for a reader that is no shell, with the end of the last line.
+    func text(of variables: [(name: String, value: String)]) -> String {
+        switch self {
+        case .json:
+            var line = JSONLine()
+            line.openObject()
+            for (name, value) in variables { line.add(name, text: value) }
+            line.closeObject()
+            return String(decoding: line.bytes, as: UTF8.self) + "\n"
+        case .dotenv:
+            return variables.map { "\($0.name)=\(Self.quoted($0.value))\n" }.joined()
+        default: return variables.map { "\($0.name)=\($0.value)\n" }.joined()
+        }
+    }
+
+    /// Between single quotes nothing is filled in.
+    private static func quoted(_ value: String) -> String {
+        guard value.contains("'") else { return "'\(value)'" }
+        let escaped = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+            .replacing("$", with: "\\$")
+        return "\"\(escaped)\""
+    }
+}

@@ -12,6 +12,7 @@ struct CommandLineTests {
         #expect(help.code == 0)
         for command in [
             "serve", "reload", "status", "exec", "env", "doctor", "ca", "pin", "trust", "check",
+            "schema",
             "suggest", "rules", "explain", "curl", "log", "har", "cache", "settings", "version",
         ] {
             let isListed =
@@ -129,6 +130,36 @@ struct CommandLineTests {
         #expect(plain == Lupin.Result(code: 0, output: "\(direct): ok, 1 rule\n", errors: ""))
     }
 
+    @Test func `check prints problems for editors and for workflows`() throws {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", "lupin: 1\nworkers: two\n")
+        let json = try Lupin.run("check", "--format", "json", file)
+        #expect(json.code == 2 && json.errors == "")
+        #expect(
+            json.output == #"{"file":"\#(file)","ok":false,"problems":[{"severity":"error","#
+                + #""code":"E-TYPE","message":"\"two\" is not a number","#
+                + #""hint":"write a number from 1 to 256","line":2,"column":10,"length":3}]}"#
+                + "\n"
+        )
+        let github = try Lupin.run("check", "--format", "github", file)
+        #expect(
+            github.output == "::error file=\(file),line=2,col=10,title=E-TYPE::"
+                + "\"two\" is not a number; write a number from 1 to 256\n"
+        )
+        let script = "printf 'lupin: 1\n' | '\(Lupin.path)' check --format json -"
+        let piped = try Lupin.run(program: "/bin/sh", ["-c", script])
+        #expect(piped.output == #"{"file":"/dev/stdin","ok":true,"problems":[]}"# + "\n")
+        #expect(piped.code == 0)
+    }
+
+    @Test func `schema prints what editors check rules files by`() throws {
+        let schema = try Lupin.run("schema")
+        let json = try JSONSerialization.jsonObject(with: Data(schema.output.utf8))
+        let object = try #require(json as? [String: Any])
+        let id = try #require(object["$id"] as? String)
+        #expect(id.hasPrefix("urn:lupin:rules:") && object["title"] as? String == "lupin.yaml")
+    }
+
     @Test func `rules may come from a pipe that has them only later`() throws {
         let script = "\(Lupin.path) check <(sleep 0.5; printf 'lupin: 1\n')"
         let result = try Lupin.run(program: "/bin/bash", ["-c", script])
@@ -235,6 +266,46 @@ struct CommandLineTests {
         let names = "localhost,127.0.0.1,::1"
         #expect(result.output == "\(url)\n\(url)\n\(names)\n\(names)\nno\ngone gone gone\n")
         #expect(result.errors == "")
+    }
+
+    @Test(arguments: ["", " --ca"])
+    func `unset gives back what the shell had, however often env was asked`(options: String) throws
+    {
+        let folder = try Folder()
+        let script = """
+            env | sort > "$HOME/before"
+            eval "$('\(Lupin.path)' env --shell sh\(options))"
+            eval "$('\(Lupin.path)' env --shell sh\(options))"
+            echo "$http_proxy"
+            eval "$('\(Lupin.path)' env --shell sh --unset)"
+            env | sort | diff "$HOME/before" - && echo same
+            """
+        let environment = [
+            "PATH=/usr/bin:/bin", "HOME=\(folder.path)", "http_proxy=http://u:p%40'q@b.corp:3128",
+            "NO_PROXY=a.corp, b.corp", "NODE_OPTIONS=--title='it'",
+        ]
+        let words = ["-i"] + environment + ["/bin/sh", "-c", script]
+        let result = try Lupin.run(program: "/usr/bin/env", words)
+        #expect(result.output.hasPrefix("http://127.0.0.1:8080\n"), "\(result)")
+        #expect(result.output.hasSuffix("\nsame\n"), "\(result)")
+    }
+
+    @Test(arguments: [
+        ("dotenv", "http_proxy='http://127.0.0.1:8080'\n"),
+        ("docker", "http_proxy=http://127.0.0.1:8080\n"),
+        ("json", #"{"http_proxy":"http://127.0.0.1:8080","#),
+        ("bash", "export http_proxy='http://127.0.0.1:8080'\n"),
+    ])
+    func `env prints variables for other readers, too`(format: String, first: String) throws {
+        let folder = try Folder()
+        let environment = ["PATH": "/usr/bin:/bin", "HOME": folder.path]
+        let words = ["env", "--format", format]
+        let result = try Lupin.run(words, environment: environment)
+        #expect(result.code == 0 && result.output.hasPrefix(first), "\(result)")
+        let isForShell = format == "bash"
+        #expect(result.output.contains("LUPIN_ENV_BEFORE") == isForShell)
+        let unset = try Lupin.run(words + ["--unset"], environment: environment)
+        #expect(unset.code == (isForShell ? 0 : 64))
     }
 
     @Test func `a signal stops a running proxy with 0 and a hang-up does not`() throws {
