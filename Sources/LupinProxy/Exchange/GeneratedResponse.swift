@@ -9,7 +9,7 @@ import LupinWire
 /// A response with its whole body in memory.
 package struct GeneratedResponse {
     package var head: ResponseHead
-    var body: [UInt8]
+    package internal(set) var body: [UInt8]
     var closes = false
     /// Whether a rule's `respond` says it, so that `response:` and `throttle` act on it.
     var isByRule = false
@@ -18,6 +18,33 @@ package struct GeneratedResponse {
         head = ResponseHead(status: status)
         self.body = Array(body.utf8)
         if let contentType { head.fields.add(name: "Content-Type", value: contentType) }
+    }
+
+    /// An error: its status, `Proxy-Status` for programs and a body for people.
+    init(_ error: LupinError, to request: RequestHead, id: ExchangeID, _ redactor: Redactor) {
+        let form = ErrorBody.Form(acceptedBy: request.fields)
+        self.init(
+            status: error.status,
+            contentType: form.contentType,
+            body: ErrorBody.text(for: error, as: form, id: id, redactor: redactor)
+        )
+        head.fields.add(
+            name: FieldName.proxyStatus.spelling,
+            value: ProxyStatus.value(for: error, redactor: redactor)
+        )
+        if request.method != .connect {
+            head.fields.add(name: "Content-Security-Policy", value: HTMLPage.policy)
+        }
+    }
+
+    /// Adds the ID by which the user can look up more about it.
+    ///
+    /// Many clients show only the reason phrase of a response to CONNECT.
+    mutating func name(_ id: ExchangeID, answering method: Method) {
+        head.fields.add(name: "Lupin-Id", value: id.short)
+        guard method == .connect, head.status >= 300 else { return }
+        let phrase = StatusPhrases.phrase(head.status)
+        head.reason = head.fields.store("\(phrase) (lupin explain \(id.short))")
     }
 }
 
@@ -64,40 +91,15 @@ extension Exchange {
         return captured(downstream.begin(head, body), .response, head.fields)
     }
 
-    /// Sends an error: its status, `Proxy-Status` for programs and a body for people.
+    /// Sends an error.
     func answer(_ error: LupinError) async throws(LupinError) {
-        let redactor = resources.redactor
-        let form = ErrorBody.Form(acceptedBy: request.fields)
-        var response = GeneratedResponse(
-            status: error.status,
-            contentType: form.contentType,
-            body: ErrorBody.text(for: error, as: form, id: record.id, redactor: redactor)
-        )
-        response.head.fields.add(
-            name: FieldName.proxyStatus.spelling,
-            value: ProxyStatus.value(for: error, redactor: redactor)
-        )
-        if request.method != .connect {
-            response.head.fields.add(name: "Content-Security-Policy", value: HTMLPage.policy)
-        }
+        var response = GeneratedResponse(error, to: request, id: record.id, resources.redactor)
         if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
-        name(&response)
+        response.name(record.id, answering: request.method)
         // After a malformed request the position of the next one is unknown.
         // A login to a connection is over with the connection that failed.
         response.closes = !hasRequest || interceptedTunnel?.parentTunnel?.isByLogin == true
         try await send(response)
-    }
-
-    /// Adds the ID by which the user can look up more about a generated response.
-    ///
-    /// Many clients show only the reason phrase of a response to CONNECT.
-    func name(_ response: inout GeneratedResponse) {
-        response.head.fields.add(name: "Lupin-Id", value: record.id.short)
-        guard request.method == .connect, response.head.status >= 300 else { return }
-        let phrase = StatusPhrases.phrase(response.head.status)
-        response.head.reason = response.head.fields.store(
-            "\(phrase) (lupin explain \(record.id.short))"
-        )
     }
 
     /// Sends what a rule's `respond` says.
@@ -113,31 +115,12 @@ extension Exchange {
     /// word.
     func response(_ canned: CannedResponse, isRefusal: Bool = true) -> GeneratedResponse {
         note(canned, isRefusal: isRefusal)
-        var response = GeneratedResponse(status: canned.status(answering: request.method))
-        response.isByRule = true
-        switch canned.content {
-        case .text(let template):
-            response.body = BodyTemplate.expand(
-                template,
-                contentType: canned.contentType,
-                request: request,
-                id: record.id
-            )
-        case .none, .file, .folder:
-            if response.head.status >= 400 { response.body = Array("\(cannedAuthor)\n".utf8) }
-        }
-        for field in canned.fields {
-            response.head.fields.add(name: field.name, value: field.value)
-        }
-        if !response.body.isEmpty, response.head.fields.first(.contentType) == nil {
-            response.head.fields.add(
-                name: FieldName.contentType.spelling,
-                value: "text/plain; charset=utf-8"
-            )
-        }
-        response.head.fields.add(name: FieldName.proxyStatus.spelling, value: cannedStatus)
-        name(&response)
-        return response
+        return cannedAnswer.response(canned, to: request)
+    }
+
+    /// The words of the rule that answers.
+    var cannedAnswer: CannedAnswer {
+        CannedAnswer(of: plan?.respondingRule ?? "rule", id: record.id, resources.redactor)
     }
 
     /// Notes in the record which rule answers, and by what; where that is a failure, for a confined
@@ -162,36 +145,6 @@ extension Exchange {
         return " (rule \"\(snapshot.rules.rules[index].name)\")"
     }
 
-    /// Whose words a rule's `respond` are.
-    var cannedAuthor: String {
-        "answered by the \(plan?.respondingRule ?? "rule") of lupin's rules file"
-    }
-
-    /// Proxy-Status (RFC 9209) of what a rule answers.
-    var cannedStatus: String {
-        ProxyStatus.value(
-            for: LupinError(.proxyInternalResponse, detail: cannedAuthor),
-            redactor: resources.redactor
-        )
-    }
-
-    /// The facts on lupin's pages for this client.
-    private var ownFacts: OwnPages.Facts? {
-        let local = downstream.localAddress
-        let listeners = snapshot.openListeners
-        let reached = listeners.first { listener in
-            listener.address.isUnspecified || listener.address == local
-        }
-        guard var listener = reached ?? listeners.first else { return nil }
-        if listener.address.isUnspecified, let local { listener.address = local }
-        return OwnPages.Facts(
-            url: listener.proxyURL,
-            rulesVersion: snapshot.version,
-            rules: snapshot.rules.rules.count,
-            authority: snapshot.issuer.authority
-        )
-    }
-
     /// Answers a request that is for lupin itself, or that ends here.
     func answerItself(_ own: OwnAnswer) async throws(LupinError) {
         switch own {
@@ -199,7 +152,8 @@ extension Exchange {
             // A probe for a running lupin is not logged.
             if request.fields.value(of: OwnPages.probe) != nil { record.isLogOff = true }
             let asHTML = ErrorBody.Form(acceptedBy: request.fields) == .html
-            let page = ownFacts.flatMap { facts in
+            let facts = OwnPages.Facts(snapshot, reachedAt: downstream.localAddress)
+            let page = facts.flatMap { facts in
                 OwnPages.page(path, request.method, facts, asHTML: asHTML)
             }
             guard let page else {
@@ -209,17 +163,7 @@ extension Exchange {
         case .lastHop where request.method == .trace:
             try await send(OwnPages.trace(of: request))
         case .lastHop:
-            var response = GeneratedResponse(status: 204)
-            response.head.fields.add(
-                name: "Allow",
-                value: Method.defined.map(\.token).joined(separator: ", ")
-            )
-            try await send(response)
+            try await send(OwnPages.methods)
         }
     }
-}
-
-extension CannedResponse {
-    /// Whether the content is read from a file; to a CONNECT no content is said.
-    func isSentFromFile(answering method: Method) -> Bool { readsFile && method != .connect }
 }

@@ -8,9 +8,20 @@ import LupinUpstream
 import LupinWire
 
 /// What lies where `respond` points to.
-private enum MappedFile: Sendable {
-    /// The name decides about the type, and the file's mode whether it is for its owner alone.
-    case file(OpenedFile, name: String, tag: String, modified: Int64, isPrivate: Bool)
+enum MappedFile: Sendable {
+    /// What its head says of a file.
+    struct Facts: Sendable {
+        /// The name decides about the type.
+        let name: String
+        let tag: String
+        /// In seconds since 1970.
+        let modified: Int64
+        let length: UInt64
+        /// Its mode says that it is for its owner alone.
+        let isPrivate: Bool
+    }
+
+    case file(OpenedFile, Facts)
     /// A folder, and the path does not end with a slash: links in it would lead astray.
     case folder
     /// Why there is nothing to be had, by the kernel's words.
@@ -69,13 +80,14 @@ private enum MappedFile: Sendable {
         digits.append(hex: UInt64(bitPattern: modified), digits: 16)
         digits.append(0x2D)
         digits.append(hex: length, digits: 8)
-        self = .file(
-            OpenedFile(owning: found.release(), length: length),
+        let facts = Facts(
             name: name,
             tag: "\"\(String(decoding: digits, as: UTF8.self))\"",
             modified: modified / 1_000_000_000,
+            length: length,
             isPrivate: isPrivate
         )
+        self = .file(OpenedFile(owning: found.release(), length: length), facts)
     }
 }
 
@@ -89,19 +101,21 @@ extension Exchange {
             let followsLinks = canned.followsLinks
             found = try await look { MappedFile(path: path, followsLinks: followsLinks) }
         case .folder(let folder):
-            guard request.method == .get || request.method == .head else {
-                return try await say(405, "the rule's folder is only read", ("Allow", "GET, HEAD"))
+            if let refusal = cannedAnswer.refusal(ofMethod: request.method) {
+                return try await say(refusal)
             }
-            guard let path = mappedPath else { return try await sayAbsence() }
+            guard let path = mappedPath else {
+                return try await say(cannedAnswer.absence)
+            }
             found = try await look { MappedFile(path, below: folder) }
         }
         switch found {
-        case .file(let file, let name, let tag, let modified, let isPrivate):
-            if isPrivate, !canned.namesFile { try await demandOwner() }
-            try await send(canned, file, name: name, tag: tag, modified: modified)
-        case .folder: try await sendAhead(canned)
+        case .file(let file, let facts):
+            if facts.isPrivate, !canned.namesFile { try await demandOwner() }
+            try await send(canned, file, facts)
+        case .folder: try await say(cannedAnswer.ahead(of: request))
         case .nothing(let error) where error.isDeadEnd && !canned.namesFile:
-            try await sayAbsence()
+            try await say(cannedAnswer.absence)
         case .nothing(let error):
             throw LupinError(
                 .proxyInternalError,
@@ -170,50 +184,13 @@ extension Exchange {
 
     private static let bodyThreadTimeout = Duration.seconds(10)
 
-    // MARK: Answers
-
     private func send(
         _ canned: CannedResponse,
         _ file: OpenedFile,
-        name: String,
-        tag: String,
-        modified: Int64
+        _ facts: MappedFile.Facts
     ) async throws(LupinError) {
-        var head = ResponseHead(status: canned.status)
-        for field in canned.fields { head.fields.add(name: field.name, value: field.value) }
-        func add(_ name: String, _ value: String) {
-            guard !head.fields.lines.contains(where: { head.fields.nameEquals($0, name.utf8.span) })
-            else { return }
-            head.fields.add(name: name, value: value)
-        }
-        add("Content-Type", MediaTypes.type(ofFile: name))
-        if canned.status == 200 {
-            add("ETag", tag)
-            add("Last-Modified", HTTPDate.text(modified))
-            add("Accept-Ranges", "bytes")
-        }
-        head.fields.add(name: FieldName.proxyStatus.spelling, value: cannedStatus)
-        head.fields.add(name: "Lupin-Id", value: record.id.short)
-        let facts = StoredResponse(
-            head,
-            vary: .empty,
-            content: HeldContent(complete: file.length),
-            policy: .standard,
-            requestTimeUs: resources.wallNow,
-            responseTimeUs: resources.wallNow
-        )
-        let isReading = request.method == .get || request.method == .head
-        if canned.status == 200, isReading, facts.failsPrecondition(of: request.fields) {
-            return try await say(412, "the file is another one by now")
-        }
-        let asked = CacheRequest(request, hasContent: false)
-        var served = facts.served(
-            isReading ? facts.answer(to: request, asked) : .full,
-            nowUs: resources.wallNow,
-            boundary: record.id.text
-        )
-        served.head.fields.remove(name: "Age")
-        served.head.fields.remove(name: "Content-Length")
+        let served = cannedAnswer.served(facts, by: canned, to: request, nowUs: resources.wallNow)
+        guard let served else { return try await say(cannedAnswer.change) }
         note(canned)
         let sink = try begin(served.head, length: served.contentLength, isByRule: true)
         let isBodiless = ResponseParser.hasNoBody(
@@ -226,30 +203,8 @@ extension Exchange {
         try await relay(from: source, to: sink)
     }
 
-    /// To the same path with a slash behind it.
-    private func sendAhead(_ canned: CannedResponse) async throws(LupinError) {
-        let target = request.pathText
-        let path = target.prefix { $0 != "?" }
-        try await say(
-            301,
-            "a folder's path ends with a slash",
-            ("Location", "\(path)/\(target.dropFirst(path.count))")
-        )
-    }
-
-    private func sayAbsence() async throws(LupinError) {
-        try await say(404, "the rule's folder has no such file")
-    }
-
-    /// A short answer of the rule's that is no file.
-    private func say(
-        _ status: UInt16,
-        _ sentence: String,
-        _ field: (name: String, value: String)? = nil
-    ) async throws(LupinError) {
-        var canned = CannedResponse(status: status)
-        canned.content = .text(Template("\(cannedAuthor): \(sentence)\n"))
-        if let field { canned.fields = [field] }
+    /// Says something short that is no file.
+    private func say(_ canned: CannedResponse) async throws(LupinError) {
         try await send(response(canned, isRefusal: false))
     }
 }

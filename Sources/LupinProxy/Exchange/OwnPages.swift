@@ -1,6 +1,7 @@
 // The pages that lupin serves when it is addressed like a web server.
 import LupinCore
 import LupinIO
+import LupinPolicy
 import LupinTLS
 
 package enum OwnPages {
@@ -21,6 +22,30 @@ package enum OwnPages {
         var rules: Int
         /// nil while there is no CA, since nothing has needed one.
         var authority: Certificate?
+
+        /// Those for a client that has reached a listener at this address; nil without listeners.
+        init?(_ snapshot: Snapshot, reachedAt local: IPAddress?) {
+            let listeners = snapshot.openListeners
+            let reached = listeners.first { listener in
+                listener.address.isUnspecified || listener.address == local
+            }
+            guard var listener = reached ?? listeners.first else { return nil }
+            if listener.address.isUnspecified, let local { listener.address = local }
+            url = listener.proxyURL
+            rulesVersion = snapshot.version
+            rules = snapshot.rules.rules.count
+            authority = snapshot.issuer.authority
+        }
+    }
+
+    /// What may be asked of lupin itself.
+    static var methods: GeneratedResponse {
+        var response = GeneratedResponse(status: 204)
+        response.head.fields.add(
+            name: "Allow",
+            value: Method.defined.map(\.token).joined(separator: ", ")
+        )
+        return response
     }
 
     /// The page at `path`, as HTML or text; nil when there is none.
