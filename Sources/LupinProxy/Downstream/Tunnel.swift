@@ -167,58 +167,22 @@ extension Exchange {
         upload = up
         download = down
         pumpBodies()
-        defer { close(up, down, opening) }
-        while !(up.isOver && down.isOver) {
+        var tunnel = JoinedTunnel(up: up, down: down, opening)
+        defer { record.tunnel = tunnel.record }
+        let idle = timeouts.tunnelIdle
+        while !tunnel.isOver {
             if opening?.isStopped == true { return }
-            let active = max(up.lastActivity, down.lastActivity)
-            let idle = timeouts.tunnelIdle
-            let due = opening?.verdict == nil ? opening?.deadline ?? .max : .max
             let woken = await slot.park(
                 for: .relayEnded | .cut,
-                until: min(active &+ idle, throttleDeadline, due)
+                until: min(tunnel.deadline(idle: idle), throttleDeadline)
             )
             pumpThrottled()
             if down.bytes > 0, opening?.hearServer() == true { pumpBodies() }
             if opening?.giveUp() == true { pumpBodies() }
-            if opening?.isStopped == true { return }
-            if hasClientClosed(up, down) { return }
-            if let error = up.failure ?? down.failure { throw error }
-            let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
-            if woken.meets(.cut) || (isIdle && !(up.isOver && down.isOver)) {
-                record.tunnel?.closedBy = .lupin
-                throw woken.meets(.cut) ? .stopping : .tunnelIdle
-            }
-            if record.tunnel?.closedBy == nil, up.isOver != down.isOver {
-                record.tunnel?.closedBy = up.isOver ? .client : .upstream
-            }
+            let isCut = woken.meets(.cut)
+            if try tunnel.hasEndedWell(now: slot.loop.now, idle: idle, isCut: isCut) { return }
         }
-        if opening?.isStopped == true { return }
-        if hasClientClosed(up, down) { return }
-        if let error = up.failure ?? down.failure { throw error }
-    }
-
-    /// Whether the client closed its socket after the end of either direction.
-    ///
-    /// Its kernel then answers unread bytes with RST, usually the origin's close_notify: that is a
-    /// regular end.
-    private func hasClientClosed(_ up: BodyRelay, _ down: BodyRelay) -> Bool {
-        guard let failure = up.failure ?? down.failure, failure == .clientGone else {
-            return false
-        }
-        return up.state == .finished || down.state == .finished
-    }
-
-    private func close(_ up: BodyRelay, _ down: BodyRelay, _ opening: ClientHelloSniffer?) {
-        var tunnel = record.tunnel ?? TunnelRecord()
-        tunnel.sentBytes = up.bytes
-        tunnel.receivedBytes = down.bytes
-        if opening?.isStopped == true { tunnel.closedBy = .lupin }
-        if tunnel.closedBy == nil {
-            let clientEnded = up.failure == .clientGone || down.failure == .clientGone
-            tunnel.closedBy = clientEnded || up.state == .finished ? .client : .upstream
-        }
-        opening?.note(in: &tunnel)
-        record.tunnel = tunnel
+        _ = try tunnel.hasEndedWell()
     }
 
     private func connectTunnel(to hop: NextHop) async throws(LupinError) {
@@ -260,16 +224,6 @@ extension Exchange {
                 facts.cause = .retry
                 facts.start = Int64(clamping: slot.loop.now &- begun)
             }
-        }
-    }
-}
-
-extension BodyRelay {
-    /// The error of the failed side; nil when neither failed.
-    var failure: LupinError? {
-        switch state {
-        case .running, .finishing, .finished: nil
-        case .sourceFailed(let error), .sinkFailed(let error): error
         }
     }
 }
