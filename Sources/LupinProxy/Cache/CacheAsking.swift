@@ -66,61 +66,25 @@ extension Exchange {
         )
         if let login = base.clientLogin { attachments.add(.clientIdentity(login)) }
         assert(attachments.all.allSatisfy(base.hop.isApart))
-        let key = base.key(partition: partition(planned, base, attachments))
+        var partition = CachePartition(of: record.id, attachments)
+        partition.separate(
+            by: base.separations(planned, isUserKnown: cacheOwner != .unknown),
+            of: cacheOwner,
+            at: client.address,
+            isThroughSibling: client.isThroughSibling
+        )
+        if attachments.partsPages, let origin = redirectedTo ?? record.origin {
+            partition.separate(by: foreignPages(at: origin))
+        }
+        if let queryKey { partition.separate(byContent: queryKey) }
+        let name = partition.name(by: resources.shared.responses.partitions)
+        let key = base.key(partition: name)
         var asked = base.cacheRequest(hasContent: !framing.isEmpty, isKeyed: queryKey != nil)
         if isByOwnLogin(base) {
             attachments.add(.connectionLogin)
             asked.bypass = asked.bypass ?? .login
         }
         return CacheUse(planned, key, asked, base, attachments)
-    }
-
-    /// The partition of the response: shared by all, or by the clients with these credentials, or
-    /// by requests with this content.
-    ///
-    /// Only a keyed digest of them is kept.
-    private func partition(
-        _ planned: PlannedCache,
-        _ base: AdaptedRequest,
-        _ attachments: Attachments
-    ) -> String {
-        var text = attachments.partition
-        let isUserKnown = cacheOwner != .unknown
-        for part in base.separations(planned, isUserKnown: isUserKnown) {
-            switch part {
-            case .user: text += "\(owner)\n"
-            case .authorization(let values): for value in values { text += "auth \(value)\n" }
-            case .cookie(let values): for value in values { text += "cookie \(value)\n" }
-            }
-        }
-        if attachments.partsPages, let origin = redirectedTo ?? record.origin {
-            for page in foreignPages(at: origin) { text += "\(partition(page))\n" }
-        }
-        if let queryKey { text += "query \(queryKey)\n" }
-        if text.isEmpty { return "" }
-        let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
-        return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
-    }
-
-    /// Pages of one origin share what is stored; one that can't be told from others shares nothing.
-    private func partition(_ page: ForeignPage) -> String {
-        switch page {
-        case .origin: page.text
-        case .other, .unnamed: "page of \(record.id)"
-        }
-    }
-
-    /// The owner of a private response.
-    ///
-    /// An unknown client through another lupin shares with no other request; any other unknown
-    /// client shares with those of the same address.
-    private var owner: String {
-        switch cacheOwner {
-        case .named(let name): "name \(name)"
-        case .number(let number): "user \(number)"
-        case .unknown:
-            client.isThroughSibling ? "request \(record.id)" : "address \(client.address.text)"
-        }
     }
 }
 
