@@ -40,8 +40,8 @@ public final class Proxy: Sendable {
     ///     directories are looked up there.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     ///   - logsSecrets: Nothing is redacted; only for debugging credentials.
-    ///   - siblingFolders: The folders in which this user's lupin processes find each other; for
-    ///     tests.
+    ///   - siblingFolders: The folders in which this user's lupin processes find each other; nil
+    ///     for one that meets no other, in tests.
     ///   - hooks: The code that an embedding program adds.
     ///   - source: How the rules are read again at run time.
     ///   - about: What the admin interface reports about the program.
@@ -60,7 +60,7 @@ public final class Proxy: Sendable {
         environment: [String: String] = [:],
         allowsColour: Bool = true,
         logsSecrets: Bool = false,
-        siblingFolders: [String] = SiblingFolder.ofThisUser,
+        siblingFolders: [String]? = SiblingFolder.ofThisUser,
         hooks: Hooks = Hooks(),
         source: RulesSource? = nil,
         about: ProxyDescription = ProxyDescription(),

@@ -73,6 +73,8 @@ final class Shared: Sendable {
     let environment: [String: String]
     /// The folders in which this user's lupin processes find each other; empty if they can't.
     let siblingFolders: [String]
+    /// Whether it asks other lupins and answers them; not in most tests.
+    let hasSiblings: Bool
     /// Whether a loop may read these folders itself: all of them lie on a local disk.
     let isSiblingFolderNear: Bool
     /// The listening sockets of this process, as its siblings find them.
@@ -123,7 +125,7 @@ final class Shared: Sendable {
         processes: ProcessLookup,
         threads: HelperThreads,
         environment: [String: String],
-        siblingFolders: [String],
+        siblingFolders: [String]?,
         hasSuccessor: Bool,
         hooks: Hooks
     ) {
@@ -132,8 +134,10 @@ final class Shared: Sendable {
         standIns = hooks.standIns
         redirected = hooks.redirected
         hasStandIns = !hooks.standIns.isEmpty
-        self.siblingFolders = siblingFolders
-        isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
+        let folders = siblingFolders ?? []
+        self.siblingFolders = folders
+        hasSiblings = siblingFolders != nil
+        isSiblingFolderNear = folders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock
         self.logger = logger
         self.allowsColour = allowsColour
@@ -170,11 +174,11 @@ final class Shared: Sendable {
             rulesFile: snapshot.configuration.fileName,
             environment: environment
         )
-        networkNames = NetworkNames(of: via.pseudonym, in: siblingFolders)
+        networkNames = NetworkNames(of: via.pseudonym, in: folders)
         marks = ListenerMarks(
             of: siblingName,
-            networkNames,
-            in: siblingFolders,
+            hasSiblings ? networkNames : nil,
+            in: folders,
             isFolderNear: isSiblingFolderNear,
             logger
         )

@@ -49,35 +49,55 @@ struct ConfinedBelongings {
             all.append(belonging)
             lasting.insert(belonging)
         }
-        for socket in sockets {
-            switch Belonging.ask(at: socket) {
-            case nil: continue
-            case .belongings(let others):
-                all += others
-                lasting.formUnion(others.filter(\.kind.isLasting))
-            case .unknown:
-                throw ConfinedRefusal(
-                    message: "\(Self.title(of: socket)) does not say which files it keeps, "
-                        + "as one of another version does, so they can't be kept from the command; "
-                        + "end or restart it"
-                )
-            case .refused:
-                throw ConfinedRefusal(
-                    message: "\(Self.title(of: socket)) runs in another network and another user "
-                        + "namespace, and tells nobody there which files it keeps, so they can't "
-                        + "be kept from the command; run it where that lupin runs, or end that"
-                )
-            case .silent:
-                throw ConfinedRefusal(
-                    message: "\(Self.title(of: socket)) does not answer, so its files can't "
-                        + "be kept from the command: where it just begins or ends, try again, "
-                        + "else end it"
-                )
-            }
+        var answering: [String] = []
+        for socket in sockets where try addAnswer(at: socket) { answering.append(socket) }
+        // One in a container or a user namespace has its socket elsewhere, or none.
+        let network = NetworkNames(of: "", in: SiblingFolder.ofThisUser)
+        guard let names = network.ofThisUser(besides: answering) else {
+            throw ConfinedRefusal(
+                message: "the lupins that run can't be found: the kernel does not tell all names "
+                    + "of unix sockets, or more than \(NetworkNames.countMax) are lupin's"
+            )
         }
+        for name in names { _ = try addAnswer(at: name, isAbstract: true) }
     }
 
-    private static func title(of socket: String) -> String {
-        SiblingFolder.title(of: socket, process: LocalSocket.process(at: socket))
+    /// Adds what the lupin at a socket keeps.
+    /// - Returns: Whether there is one.
+    private mutating func addAnswer(
+        at socket: String,
+        isAbstract: Bool = false
+    ) throws(ConfinedRefusal) -> Bool {
+        let title = {
+            SiblingFolder.title(
+                of: isAbstract ? "@\(socket)" : socket,
+                process: LocalSocket.process(at: socket, isAbstract: isAbstract)
+            )
+        }
+        switch Belonging.ask(at: socket, isAbstract: isAbstract) {
+        case nil: return false
+        case .belongings(let others):
+            all += others
+            lasting.formUnion(others.filter(\.kind.isLasting))
+            return true
+        case .unknown:
+            throw ConfinedRefusal(
+                message: "\(title()) does not say which files it keeps, "
+                    + "as one of another version does, so they can't be kept from the command; "
+                    + "end or restart it"
+            )
+        case .refused:
+            throw ConfinedRefusal(
+                message: "\(title()) runs in another network and another user "
+                    + "namespace, and tells nobody there which files it keeps, so they can't be "
+                    + "kept from the command; run it where that lupin runs, or end that"
+            )
+        case .silent:
+            throw ConfinedRefusal(
+                message: "\(title()) does not answer, so its files can't "
+                    + "be kept from the command: where it just begins or ends, try again, "
+                    + "else end it"
+            )
+        }
     }
 }

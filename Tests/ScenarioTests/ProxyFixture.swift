@@ -151,7 +151,7 @@ final class ProxyFixture: Sendable {
             identify: identify,
             logger: diagnostics.logger,
             environment: environment,
-            siblingFolders: siblings.map { [$0] } ?? [],
+            siblingFolders: siblings.map { [$0] },
             hooks: hooks,
             source: source,
             about: ProxyDescription(version: "test")

@@ -85,16 +85,18 @@ final class RunningLupin {
         try self.init(arguments, environment: environment)
     }
 
-    /// `user` runs it, which only root can have.
-    init(_ arguments: [String], environment: [String: String], user: UInt32? = nil) throws {
+    /// `user` runs it, which only root can have, by the words of other programs.
+    init(
+        _ arguments: [String],
+        environment: [String: String],
+        user: UInt32? = nil,
+        by words: [String] = []
+    ) throws {
         let asUser = user.map { user in
-            ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", Lupin.path]
+            ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
         }
-        let process = Lupin.process(
-            asUser == nil ? Lupin.path : "/usr/bin/setpriv",
-            (asUser ?? []) + arguments,
-            in: nil
-        )
+        let all = (asUser ?? []) + words + [Lupin.path] + arguments
+        let process = Lupin.process(all[0], Array(all.dropFirst()), in: nil)
         runtime = try Folder()
         if let user {
             let owner = NSNumber(value: user)

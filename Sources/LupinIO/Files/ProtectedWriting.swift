@@ -241,7 +241,7 @@ extension ProtectedFile {
     }
 
     /// The directory and the last component of a path; trailing slashes are ignored.
-    static func parts(of path: String) -> (folder: String, name: String) {
+    package static func parts(of path: String) -> (folder: String, name: String) {
         var trimmed = path[...]
         while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
         guard let slash = trimmed.lastIndex(of: "/") else { return (".", String(trimmed)) }

@@ -77,6 +77,12 @@ package enum ProcessOwner {
             .map { UserMap(table: $0) }
     }
 
+    /// Whether the kernel tells this user from others.
+    ///
+    /// In a user namespace that does not know the user, as `unshare -U` makes one, everybody who is
+    /// not known there seems to have the same number.
+    package static var isDistinct: Bool { userMap?.outer(of: geteuid()) != nil }
+
     /// Identifies the user namespace of this process.
     static var namespace: [UInt64]? { FileStatus(path: "/proc/self/ns/user")?.identity }
 

@@ -277,9 +277,12 @@ package enum LocalSocket {
     }
 
     /// A connected socket, which the caller owns; nil when no process listens there.
-    private static func openIfThere(_ path: String) throws(SystemError) -> Int32? {
+    private static func openIfThere(
+        _ name: String,
+        isAbstract: Bool
+    ) throws(SystemError) -> Int32? {
         do throws(SystemError) {
-            return try open(path).release()
+            return try open(name, isAbstract: isAbstract).release()
         } catch {
             if error.isAbsence || error.isRefusal { return nil }
             throw error
@@ -292,10 +295,11 @@ package enum LocalSocket {
     /// - Throws: ETIMEDOUT when the end doesn't come in time, or the kernel's error.
     package static func ask(
         _ question: String,
-        at path: String,
+        at name: String,
+        isAbstract: Bool = false,
         timeout: Duration
     ) throws(SystemError) -> [UInt8]? {
-        guard let raw = try openIfThere(path) else { return nil }
+        guard let raw = try openIfThere(name, isAbstract: isAbstract) else { return nil }
         let socket = Descriptor(owning: raw)
         guard peer(of: socket.raw)?.user == geteuid() else { return nil }
         let bytes = Array(question.utf8)
@@ -323,10 +327,10 @@ package enum LocalSocket {
     /// The user at the other end, where the kernel reports it.
     package static func user(of channel: Channel) -> UInt32? { peer(of: channel.descriptor)?.user }
 
-    /// The number of the process that listens at a path; 0 where it has none here, as that of
-    /// another container, and nil where nothing listens.
-    package static func process(at path: String) -> Int32? {
-        guard let raw = try? openIfThere(path) else { return nil }
+    /// The number of the process that listens there; 0 where it has none here, as that of another
+    /// container, and nil where nothing listens.
+    package static func process(at name: String, isAbstract: Bool = false) -> Int32? {
+        guard let raw = try? openIfThere(name, isAbstract: isAbstract) else { return nil }
         let socket = Descriptor(owning: raw)
         return peer(of: socket.raw)?.process
     }

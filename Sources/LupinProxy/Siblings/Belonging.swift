@@ -72,20 +72,39 @@ package struct Belonging: Sendable, Hashable {
     package static let query = "belongings"
     /// The answer to who may be a confined command.
     package static let refusal = "elsewhere"
-    /// The end of a whole answer.
+    /// The end of a whole answer of a lupin that does not know its mount namespace.
     private static let end = "."
 
     /// The answer of a sibling; a path holds any byte but NUL.
-    static func text(of all: [Belonging]) -> String {
-        (all.map { "\($0.kind.rawValue):\($0.path)" } + [end]).map { "\($0)\0" }.joined()
+    ///
+    /// It ends with what the paths are names in: its mount namespace, as /proc calls it.
+    package static func text(of all: [Belonging], in mounts: String? = ownMounts) -> String {
+        (all.map { "\($0.kind.rawValue):\($0.path)" } + [mounts ?? end]).map { "\($0)\0" }
+            .joined()
     }
 
     /// Parses an answer; nil when it is not a whole one, or has what a newer version says.
-    static func all(in text: String) -> [Belonging]? {
+    ///
+    /// Where a path is that of another mount namespace, nothing tells what the file is called here.
+    /// A container mostly has a home or a project by the path that it has outside, so the same name
+    /// is hidden here, also where the file is yet to be made in a folder that is here. A file that
+    /// is mounted there by another path stays visible by the one that it has here.
+    package static func all(in text: String, for mounts: String? = ownMounts) -> [Belonging]? {
         var items = text.split(separator: "\0")
-        guard items.popLast() == Substring(end) else { return nil }
+        guard let last = items.popLast(),
+            last == end || last.hasPrefix("mnt:[") && last.hasSuffix("]")
+        else { return nil }
         let all = items.compactMap { Belonging(item: $0) }
-        return all.count == items.count ? all : nil
+        guard all.count == items.count else { return nil }
+        guard let mounts, last != end, last != mounts else { return all }
+        return all.filter(\.mayBeHere)
+    }
+
+    package static var ownMounts: String? { ProcessFiles.link("/proc/self/ns/mnt") }
+
+    /// Whether the file, or the folder for it, is here.
+    private var mayBeHere: Bool {
+        PublicFile.exists(path) || PublicFile.exists(ProtectedFile.parts(of: path).folder)
     }
 
     private init?(item: Substring) {
@@ -110,13 +129,19 @@ package struct Belonging: Sendable, Hashable {
     /// A busy machine is no reason not to begin.
     private static let timeout = Duration.seconds(10)
 
-    /// Asks the lupin at a sibling's socket; nil when none runs there.
-    package static func ask(at socket: String) -> Answer? {
+    /// Asks the lupin at a sibling's socket, or at its name without a file; nil when none of this
+    /// user runs there.
+    package static func ask(at socket: String, isAbstract: Bool = false) -> Answer? {
         do throws(SystemError) {
             // One that ends meanwhile says nothing, and is not there the next time.
             var isEmpty = true
             for _ in 0..<2 {
-                let answer = try LocalSocket.ask("\(query)\n", at: socket, timeout: timeout)
+                let answer = try LocalSocket.ask(
+                    "\(query)\n",
+                    at: socket,
+                    isAbstract: isAbstract,
+                    timeout: timeout
+                )
                 guard let answer else { return nil }
                 isEmpty = answer.isEmpty
                 let text = String(decoding: answer, as: UTF8.self)

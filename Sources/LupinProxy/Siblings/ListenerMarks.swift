@@ -36,7 +36,7 @@ final class ListenerMarks: Sendable {
 
     private let state = Mutex(State())
     private let name: String
-    private let names: NetworkNames
+    private let names: NetworkNames?
     private let folders: [String]
     /// Whether a loop may read the folders itself.
     private let isFolderNear: Bool
@@ -44,7 +44,7 @@ final class ListenerMarks: Sendable {
 
     init(
         of name: String,
-        _ names: NetworkNames,
+        _ names: NetworkNames?,
         in folders: [String],
         isFolderNear: Bool,
         _ logger: Logger
@@ -154,9 +154,7 @@ final class ListenerMarks: Sendable {
         _ question: ListenerQuestion,
         _ slot: ParkingSlot
     ) async -> Holder {
-        if folders.isEmpty { return .other }
-        let names = names
-        guard let apart = names.apart() else { return .other }
+        guard let apart = names?.apart() else { return .other }
         let deadline = slot.loop.deadline(in: SiblingAnswer.timeout)
         for name in apart {
             let answer = await SiblingAnswer.to(

@@ -41,11 +41,17 @@ package struct NetworkNames: Sendable {
     ///
     /// It takes some 100 µs, which a loop may spend.
     func apart() -> Set<String>? {
-        guard let names = all(of: ProcessOwner.userNumber),
-            let sockets = try? folders.flatMap(SiblingFolder.sockets(in:))
-        else { return nil }
+        guard let sockets = try? folders.flatMap(SiblingFolder.sockets(in:)) else { return nil }
+        return ofThisUser(besides: sockets)
+    }
+
+    /// The names of this user's other lupins, without those that have one of the sockets.
+    ///
+    /// Whose they are, the kernel says: in a user namespace a lupin calls its user by another
+    /// number.
+    package func ofThisUser(besides sockets: [String]) -> Set<String>? {
         let known = Set(sockets.map(SiblingFolder.pseudonym(of:)))
-        return names.filter { !known.contains(pseudonym(in: $0)) }
+        return all(of: ProcessOwner.userNumber)?.filter { !known.contains(pseudonym(in: $0)) }
     }
 
     /// What the lupin with a name calls its own user: another number in a user namespace.
@@ -59,5 +65,5 @@ package struct NetworkNames: Sendable {
         name.dropFirst(prefix.count).drop { $0 != "." }.dropFirst()
     }
 
-    private static let countMax = 256
+    package static let countMax = 256
 }

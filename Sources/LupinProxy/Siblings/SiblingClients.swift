@@ -37,7 +37,7 @@ struct ClientSearch {
     /// socket in the folder, as in a container, is found by its name in the network.
     private func behindSiblings(_ user: UInt32) async -> Found {
         if user != ProcessOwner.userNumber { return await behindLupins(of: user) }
-        guard !shared.siblingFolders.isEmpty else { return Found(user: user) }
+        guard shared.hasSiblings else { return Found(user: user) }
         let (names, processes) = (shared.networkNames, shared.processes)
         guard let sockets = await siblings(), let apart = names.apart() else { return .unknown }
         guard !(sockets.isEmpty && apart.isEmpty) else { return Found(user: user) }

@@ -135,13 +135,14 @@ package enum SiblingFolder {
     ///
     /// The number in the name is that of the lupin's own pid namespace: often 1 in a container.
     package static func title(of socket: String, process: Int32?) -> String {
-        process == 0
+        let process = process ?? self.process(of: socket)
+        return process == 0
             ? "a lupin in another container, whose socket is \(socket),"
-            : "the lupin of process \(process ?? self.process(of: socket))"
+            : "the lupin of process \(process)"
     }
 
     /// The pseudonym of the process that made the socket.
-    static func pseudonym(of socket: String) -> Substring {
+    package static func pseudonym(of socket: String) -> Substring {
         let name = socket.split(separator: "/").last ?? ""
         return name.drop { $0 != "-" }.dropFirst().prefix { $0 != "." && $0 != "@" }
     }

@@ -16,7 +16,7 @@ final class SiblingServer {
     /// What is read when it changes; nil where the rules are read once.
     private let watched: () -> [String]?
     private var listener: (LocalListener, ParkingSlot)?
-    /// For lupins of other users, and for those of this user that see another folder.
+    /// For lupins of other users, and for those of this user that see another folder, or none.
     private var publicListener: (LocalListener, ParkingSlot)?
     /// The queries under way, of lupins of this user and of other users.
     ///
@@ -43,10 +43,10 @@ final class SiblingServer {
         self.watched = watched
     }
 
-    /// Starts to answer; without a folder it does nothing.
+    /// Starts to answer.
     /// - Returns: The lupins of this installation that ended without stopping since the last check.
     func open() -> [CrashEvent] {
-        guard !shared.siblingFolders.isEmpty else { return [] }
+        guard shared.hasSiblings else { return [] }
         openForOthers()
         defer { beginToAccept() }
         let slot = ParkingSlot(on: loop)
@@ -64,7 +64,8 @@ final class SiblingServer {
                 shared.logger.debug("no socket for other lupins in \(folder): \(error.message)")
             }
         }
-        guard listener != nil else {
+        // A user without an account has no folder.
+        guard listener != nil || shared.siblingFolders.isEmpty else {
             shared.logger.warning(
                 """
                 no socket for other lupins of this user can be made in \
@@ -187,7 +188,9 @@ final class SiblingServer {
         channel.slot = slot
         channel.readableReason = .downstreamReadable
         let line = await channel.line(in: slot, until: loop.deadline(in: Self.timeout))
-        if line == Belonging.query, !isPublic, client.isOwner, client.network != .enclosed {
+        if line == Belonging.query, client.isOwner, client.network != .enclosed,
+            !isPublic || ProcessOwner.isDistinct
+        {
             await tellBelongings(channel, slot)
         } else if let answer = await answer(line ?? "", isElsewhere: client.network != .own) {
             channel.stage { $0.append(contentsOf: "\(answer)\n".utf8) }

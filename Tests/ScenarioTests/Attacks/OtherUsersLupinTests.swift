@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import LupinIO
+import LupinProxy
 import LupinTestKit
 import Testing
 
@@ -66,6 +67,33 @@ struct OtherUsersLupinTests {
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    @Test func `what a lupin keeps is told its user at its name in the network, and no other`()
+        async throws
+    {
+        let script = """
+            import socket, sys
+            s = socket.socket(socket.AF_UNIX); s.settimeout(30)
+            s.connect("\\0" + sys.argv[1]); s.sendall(b"belongings\\n"); print(s.recv(99))
+            """
+        try await LupinPair.run(areApart: true) { pair in
+            let network = NetworkNames(of: "", in: [pair.folder])
+            let names = try #require(network.ofThisUser(besides: []))
+            #expect(names.count == 2)
+            for name in names {
+                guard case .belongings? = Belonging.ask(at: name, isAbstract: true) else {
+                    Issue.record("the user is not told")
+                    continue
+                }
+                let words = Self.acting(as: Self.stranger)
+                let result = try Lupin.run(
+                    program: words[0],
+                    words.dropFirst() + [SmallInternet.python, "-c", script, name]
+                )
+                #expect(result.output == "b''\n", "\(result.errors)")
+            }
+        }
     }
 
     @Test func `who comes through a lupin of another user counts as himself`() async throws {

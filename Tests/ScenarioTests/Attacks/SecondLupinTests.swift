@@ -26,6 +26,31 @@ struct SecondLupinTests {
         }
     }
 
+    @Test func `a lupin is this user's by the kernel's word, whatever number its name has`()
+        async throws
+    {
+        try await LoopFixture.run { fixture in
+            let names = NetworkNames(of: "lupin-own", in: ["/none/\(UUID().uuidString)"])
+            let user = ProcessOwner.userNumber
+            let all = ["\(user).lupin-own", "\(user).lupin-a", "\(user &+ 1).lupin-b", "0.lupin-c"]
+            let listeners = try all.map { name in
+                try LocalListener(
+                    name: names.prefix + name,
+                    on: fixture.loop,
+                    slot: ParkingSlot(on: fixture.loop)
+                )
+            }
+            defer { for listener in listeners { listener.close() } }
+            func found(besides sockets: [String]) -> Set<String>? {
+                let found = names.ofThisUser(besides: sockets)
+                return found.map { Set($0.map { String($0.dropFirst(names.prefix.count)) }) }
+            }
+            #expect(found(besides: []) == Set(all.dropFirst()))
+            let socket = "/folder/\(SiblingFolder.socketName(of: "lupin-a.0c2f", process: 7))"
+            #expect(found(besides: [socket]) == Set(all.dropFirst(2)))
+        }
+    }
+
     private static let parent: @Sendable (SocketAddress) -> String = {
         "upstream: {proxy: \"http://\($0)\", no_proxy: []}"
     }

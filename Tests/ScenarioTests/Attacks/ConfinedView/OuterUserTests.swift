@@ -10,25 +10,24 @@ private enum OuterUser {
     static let number: UInt32 = 54321
     static let isAnother = ProcessOwner.userNumber == 0
 
-    private static let unshare = ["/usr/bin/unshare", "-rm"]
+    static let unshare = ["/usr/bin/unshare", "-rm"]
 
     /// What makes programs run as that user.
-    private static var words: [String] {
+    private static var identity: [String] {
         let identity = ["--reuid=\(number)", "--regid=\(number)", "--clear-groups"]
-        let other = isAnother ? ["/usr/bin/setpriv"] + identity : []
-        return other + unshare
+        return isAnother ? ["/usr/bin/setpriv"] + identity : []
     }
 
     static let isPossible =
-        ConfinedFixture.isPossible && (try? run(["version"], in: nil))?.code == 0
+        ConfinedFixture.isPossible && (try? run(["version"], in: nil, by: unshare))?.code == 0
 
-    /// Runs lupin in a namespace, or with `isNested` in one in that.
+    /// Runs lupin by the words of other programs, as what makes namespaces.
     static func run(
         _ arguments: [String],
         in folder: String?,
-        isNested: Bool = false
+        by words: [String]
     ) throws -> Lupin.Result {
-        let all = words + (isNested ? unshare : []) + [Lupin.path] + arguments
+        let all = identity + words + [Lupin.path] + arguments
         return try Lupin.run(program: all[0], Array(all.dropFirst()), in: folder)
     }
 }
@@ -51,19 +50,46 @@ struct OuterUserTests {
             rules = "\(path)/own.yaml"
             try WholeFile.makeDirectories(work)
             try WholeFile.write(Array("lupin: 1\nintercept: {mode: none}\n".utf8), to: rules)
-            guard OuterUser.isAnother else { return }
-            let owner = NSNumber(value: OuterUser.number)
-            for fixture in [path, work, rules] {
-                try FileManager.default.setAttributes(
-                    [.ownerAccountID: owner, .groupOwnerAccountID: owner],
-                    ofItemAtPath: fixture
-                )
-            }
+            for fixture in [path, work, rules] { try Self.give(fixture) }
         }
 
-        func confined(_ words: String..., isNested: Bool = false) throws -> Lupin.Result {
+        /// Makes a file the user's.
+        private static func give(_ path: String) throws {
+            guard OuterUser.isAnother else { return }
+            let owner = NSNumber(value: OuterUser.number)
+            try FileManager.default.setAttributes(
+                [.ownerAccountID: owner, .groupOwnerAccountID: owner],
+                ofItemAtPath: path
+            )
+        }
+
+        func confined(
+            _ words: String...,
+            by programs: [String] = OuterUser.unshare
+        ) throws -> Lupin.Result {
             let options = ["exec", "--confine", "--rules", rules, "--log", "/dev/null", "--"]
-            return try OuterUser.run(options + words, in: work, isNested: isNested)
+            return try OuterUser.run(options + words, in: work, by: programs)
+        }
+
+        /// Another lupin of the user, whose cookies will be in the working folder.
+        func other(by programs: [String]) throws -> RunningLupin {
+            let file = try base.write(
+                "other.yaml",
+                """
+                lupin: 1
+                listen: [{address: "127.0.0.1:0"}]
+                intercept: {mode: none}
+                rules: [{match: a.test, cookies: {jar: \(work)/jar.txt}}]
+
+                """
+            )
+            try Self.give(file)
+            return try RunningLupin(
+                ["serve", "--rules", file],
+                environment: [:],
+                user: OuterUser.isAnother ? OuterUser.number : nil,
+                by: programs
+            )
         }
     }
 
@@ -77,11 +103,32 @@ struct OuterUserTests {
 
     /// The kernel tells nobody who root of the outer one is.
     @Test func `in a namespace in a namespace the command is not run, and why is told`() throws {
-        let result = try Fixture().confined("echo", "run", isNested: true)
+        let result = try Fixture().confined(
+            "echo",
+            "run",
+            by: OuterUser.unshare + OuterUser.unshare
+        )
         #expect(result.code == 126 && result.output == "")
         let lines = result.errors.split(separator: "\n").filter { $0.hasPrefix("lupin: error: ") }
         #expect(lines.count == 1, "\(result.errors)")
         #expect(lines.first?.contains("in a user namespace that lies in another one") == true)
+    }
+
+    /// Whose it is the kernel tells, not the number in its name.
+    @Test(
+        arguments: [[], ["/usr/bin/unshare", "-r"], OuterUser.unshare],
+        [[], OuterUser.unshare]
+    )
+    func `a lupin in a namespace, or without a folder for its socket, is found by its name`(
+        programs: [String],
+        own: [String]
+    ) throws {
+        let fixture = try Fixture()
+        let running = try fixture.other(by: programs)
+        let result = try fixture.confined("echo", "run", by: own)
+        #expect(result.code == 126 && result.output == "")
+        #expect(result.errors.contains("\(fixture.work)/jar.txt"), "\(result.errors)")
+        withExtendedLifetime(running) {}
     }
 
     @Test(.enabled(if: !OuterUser.isAnother, "the user of the namespace has no lupins"))
