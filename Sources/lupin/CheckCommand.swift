@@ -203,16 +203,17 @@ enum CheckReport {
     /// A line for each rule that answers https: whether it needs decryption for that.
     static func answers(_ configuration: Configuration) -> [String] {
         let rules = configuration.rules.rules
+        var refusals = ConnectRefusals(configuration.rules)
         return rules.indices.compactMap { index in
             let rule = rules[index]
             switch rule.answersInside(by: configuration.settings.intercept) {
             case true:
-                return refused(index, configuration.rules, "answers")
+                return refused(index, rules, &refusals, "answers")
                     ?? "  \(rule.reference) decrypts https to answer the requests inside"
             case false:
                 return "  \(rule.reference) answers the CONNECT of https without decrypting it"
             case nil where rule.respond == nil && rule.mayNeedInterception:
-                return refused(index, configuration.rules, "acts on")
+                return refused(index, rules, &refusals, "acts on")
             case nil: return nil
             }
         }
@@ -220,10 +221,15 @@ enum CheckReport {
 
     /// That a rule never does what it says for https, since another one refuses the CONNECT; nil
     /// where that isn't certain.
-    private static func refused(_ index: Int, _ rules: RuleSet, _ verb: String) -> String? {
-        guard let refusing = rules.refusingConnect(before: index) else { return nil }
-        return "  \(rules.rules[index].reference) never \(verb) https: "
-            + "\(rules.rules[refusing].reference) refuses the CONNECT first; with intercept: true "
+    private static func refused(
+        _ index: Int,
+        _ rules: [Rule],
+        _ refusals: inout ConnectRefusals,
+        _ verb: String
+    ) -> String? {
+        guard let refusing = refusals.refusing(before: index) else { return nil }
+        return "  \(rules[index].reference) never \(verb) https: "
+            + "\(rules[refusing].reference) refuses the CONNECT first; with intercept: true "
             + "it refuses the requests inside instead"
     }
 

@@ -86,61 +86,6 @@ extension RuleSet {
     }
 }
 
-// MARK: Refusals of the CONNECT
-
-extension RuleSet {
-    /// The rule that refuses every CONNECT by which a request could reach the `respond` of `rule`,
-    /// so that it never answers https; nil where that isn't certain.
-    package func refusingConnect(before rule: Int) -> Int? {
-        let connects = rules[rule].matches.filter(\.mayHoldInsideTLS).map(\.atConnect)
-        guard let first = connects.first else { return nil }
-        let found = refusal(of: first)
-        return connects.dropFirst().allSatisfy { refusal(of: $0) != nil } ? found : nil
-    }
-
-    /// The rule that provably refuses whatever a match of CONNECTs does.
-    private func refusal(of connect: Match) -> Int? {
-        for (index, rule) in rules.enumerated().reversed()
-        where rule.respond != nil && rule.answersConnect && rule.mayMeet(connect) {
-            guard rule.respond?.isRefusal == true, rule.provablyContains(connect) else {
-                return nil
-            }
-            let isShielded = rules[..<index].contains { earlier in
-                earlier.stop && !earlier.testsClearText && earlier.mayMeet(connect)
-            }
-            return isShielded ? nil : index
-        }
-        return nil
-    }
-}
-
-extension Rule {
-    /// Whether it may match a CONNECT that `match` does; only hosts are compared.
-    fileprivate func mayMeet(_ match: Match) -> Bool {
-        matches.contains { own in
-            guard own.methods?.contains(.connect) ?? true else { return false }
-            guard let hosts = own.hosts, let others = match.hosts else { return true }
-            return hosts.contains { host in others.contains { host.mayMeet($0) } }
-        }
-    }
-}
-
-extension Match {
-    /// The CONNECTs by which the requests come that it matches: what those have of its keys.
-    fileprivate var atConnect: Match {
-        var match = Match()
-        match.schemes = [.https]
-        match.methods = [.connect]
-        match.hosts = hosts
-        match.ports = ports
-        match.clients = clients
-        match.programs = programs
-        match.users = users
-        match.not = not.filter { !$0.testsClearText }
-        return match
-    }
-}
-
 /// The rules that affect interception, determined once per file.
 struct InterceptionIndex: Sendable {
     /// Rules that need clear text, and those that stop matching before them; nil when no rule needs
@@ -202,7 +147,7 @@ extension Match {
     }
 
     /// Whether it may match requests inside TLS, by scheme and method.
-    fileprivate var mayHoldInsideTLS: Bool {
+    var mayHoldInsideTLS: Bool {
         schemes?.contains(.https) != false
             && methods?.contains { $0 != .connect } != false
     }

@@ -298,37 +298,6 @@ import Testing
 
     // MARK: Refusals of the CONNECT
 
-    private static func answering(_ status: UInt16, _ match: Match) -> Rule {
-        .named("answer", match) { rule in
-            rule.respond = CannedResponse(status: status)
-            rule.stop = status == 200
-        }
-    }
-
-    @Test func `a refusal of every CONNECT keeps a mock from answering`() throws {
-        let path = try PathPattern("/x")
-        var mocked = try Match.host("a.dev")
-        mocked.paths = [path]
-        let mock = Self.answering(200, mocked)
-        let refusing = Self.answering(403, Match())
-        func found(_ rules: Rule...) -> Int? { RuleSet(rules).refusingConnect(before: 0) }
-        #expect(found(mock, refusing) == 1)
-        #expect(found(mock, Self.answering(403, try .host("*.dev"))) == 1)
-        #expect(found(mock) == nil)
-        #expect(found(mock, Self.answering(403, try .host("b.dev"))) == nil)
-        // It refuses some of its ports only, or no https, or what is inside.
-        #expect(found(mock, Self.answering(403, .with { $0.methods = [.get] })) == nil)
-        #expect(found(mock, Self.answering(403, .with { $0.schemes = [.http] })) == nil)
-        #expect(found(mock, Self.answering(403, .with { $0.paths = [path] })) == nil)
-        // A later answer to the CONNECT goes before it, and so does a stop.
-        #expect(found(mock, refusing, Self.answering(404, try .host("a.dev"))) == nil)
-        #expect(found(Self.answering(200, try .host("a.dev")), refusing) == nil)
-        let stop = Rule.named("stop", try .host("a.dev")) { $0.stop = true }
-        #expect(found(mock, stop, refusing) == nil)
-        let other = Rule.named("stop", try .host("b.dev")) { $0.stop = true }
-        #expect(found(mock, other, refusing) == 2)
-    }
-
     // MARK: Cost
 
     @Test func `ten thousand rules for other hosts cost what a few do`() throws {
