@@ -196,7 +196,20 @@ struct MappedFileTests {
             }
             #expect(try stranger.get("http://b.example/").bodyText == "run()")
             #expect(try stranger.get("http://a.example/app/").bodyText == "<p>home")
+            // A page of another site asks as the owner.
+            let evil = "Origin: https://evil.example"
+            for mark in [evil, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"] {
+                let answer = try own.get("http://a.example/app/js/main.js", mark)
+                #expect(answer.status == 403 && answer.bodyText.contains("cross_site"))
+            }
+            for mark in ["Origin: http://a.example", "Sec-Fetch-Site: same-origin"] {
+                let answer = try own.get("http://a.example/app/js/main.js", mark)
+                #expect(answer.bodyText == "run()")
+            }
+            #expect(try own.get("http://b.example/", evil).bodyText == "run()")
+            #expect(try own.get("http://a.example/app/", evil).bodyText == "<p>home")
             try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            #expect(try own.get("http://a.example/app/js/main.js", evil).bodyText == "run()")
             #expect(try stranger.get("http://a.example/app/js/main.js").bodyText == "run()")
         }
     }

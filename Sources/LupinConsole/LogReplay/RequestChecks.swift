@@ -70,7 +70,7 @@ extension DryRunResult {
         }
         if let check = credentialCheck { checks.append(check) }
         if let check = echoCheck { checks.append(check) }
-        if let check = pageCheck { checks.append(check) }
+        checks += [pageCheck, filePageCheck].compactMap(\.self)
         return checks
     }
 
@@ -193,6 +193,20 @@ extension DryRunResult {
             passes: refusal == nil,
             sentence: refusal.map { "\(Self.clause($0)): 403" }
                 ?? "\(page.text) may use the credentials of this request"
+        )
+    }
+
+    /// What a page of another site does not get of a folder; nil for a request of no such page.
+    ///
+    /// Which files are for their owner alone, no rule says.
+    private var filePageCheck: Check? {
+        guard entry.showsRequest, !isPurge, request.head.method != .connect else { return nil }
+        let pages = request.head.foreignPages(at: request.origin, first: request.origin)
+        guard let page = plan.refusedPageOfFile(in: pages) else { return nil }
+        return Check(
+            setting: RuleKey.crossSite.rawValue,
+            passes: true,
+            sentence: "\(page.text) gets no file that its owner alone may read: 403"
         )
     }
 

@@ -109,6 +109,21 @@ extension Plan {
         return pages().first { !crossSite.admits($0) }
     }
 
+    /// The same for a file that a folder of `respond` has for its owner alone.
+    package func refusedPageOfFile(in pages: @autoclosure () -> [ForeignPage]) -> ForeignPage? {
+        guard respond?.readsFile == true, respond?.namesFile == false, crossSite != .any else {
+            return nil
+        }
+        return pages().first { !crossSite.admits($0) }
+    }
+
+    /// Why `page` does not get such a file, for its user.
+    package static func refusal(ofFileFor page: ForeignPage, at origin: Origin) -> String {
+        "This request comes from \(page.text). A file that its owner alone may read goes only to "
+            + "requests of \(origin.scheme.name)://\(origin.authority) itself, of programs, and of "
+            + "the pages that cross_site in the rule lists; chmod a+r lets all have it."
+    }
+
     /// The same for requests that no rule matches.
     package static func refusedPage(
         in pages: @autoclosure () -> [ForeignPage],

@@ -129,8 +129,18 @@ extension Exchange {
         }
     }
 
-    /// Refuses other users what a folder has for its owner alone, where nobody has named that file.
+    /// Refuses other users, and pages of other sites, what a folder has for its owner alone, where
+    /// nobody has named that file.
     private func demandOwner() async throws(LupinError) {
+        if let plan, let origin = redirectedTo ?? record.origin,
+            let page = plan.refusedPageOfFile(in: foreignPages(at: origin))
+        {
+            throw .request(
+                status: 403,
+                host: origin.host.text,
+                detail: Plan.refusal(ofFileFor: page, at: origin)
+            )
+        }
         let users = snapshot.credentialUsers
         if users.admitsAnybody { return }
         if users.admits(await clientUser()) { return }

@@ -146,6 +146,32 @@ struct CrossSiteTests {
         }
     }
 
+    @Test func `a page of another site gets no folder's private file, unless the rule lists it`()
+        throws
+    {
+        let page = Self.origin("https://app.test")
+        func refused(
+            _ content: CannedResponse.Content,
+            _ pages: CrossSite? = nil
+        ) throws -> ForeignPage? {
+            let request = try #require(SampleRequest(.get, .https, host: "a.test"))
+            let rule = Rule.named("mock") { rule in
+                rule.respond = CannedResponse(status: 200)
+                rule.respond?.content = content
+                rule.crossSite = pages
+            }
+            return RuleSet([rule]).plan(for: request.subject).refusedPageOfFile(in: [page])
+        }
+        #expect(try refused(.folder("/mock")) == page)
+        #expect(try refused(.folder("/mock"), .pages([PagePattern("https://app.test")])) == nil)
+        #expect(try refused(.folder("/mock"), .pages([PagePattern("https://b.test")])) == page)
+        #expect(try refused(.folder("/mock"), .any) == nil)
+        // Who names a file means it for every client.
+        for content in [.file("/mock/a"), .text(Template("a")), .none] as [CannedResponse.Content] {
+            #expect(try refused(content) == nil)
+        }
+    }
+
     @Test func `the later rule's pages hold, and nothing is asked where nothing is attached`()
         throws
     {
