@@ -245,8 +245,8 @@ final class Snapshot: Sendable {
     let hasRules: Bool
     /// Whether attempts are counted, for the budget or circuit of some rule.
     let countsAttempts: Bool
-    /// Whether paths are refused that servers read in different ways.
-    let judgesPaths: Bool
+    /// Whether paths and methods are refused that servers read in different ways.
+    let judgesTargets: Bool
     /// `Configuration.version`, written to records.
     let version: String
     /// The field names and values that records hold.
@@ -334,8 +334,8 @@ final class Snapshot: Sendable {
         leavesSetupHost = configuration.rules.leavesSetupHost
         hasRules = !configuration.rules.isEmpty
         countsAttempts = configuration.rules.countsAttempts
-        judgesPaths =
-            configuration.rules.judgesPaths && configuration.settings.access.paths == .strict
+        judgesTargets =
+            configuration.rules.judgesTargets && configuration.settings.access.paths == .strict
         version = configuration.version
         headers = configuration.settings.log.headers
         logLevel =

@@ -93,10 +93,20 @@ package struct OtherReading: Sendable, Equatable {
     package let sent: String
     /// A rule that holds for one reading and not for the other.
     package let rule: String
+    /// The field in which they read it, with a method before the path; nil for the path itself.
+    package var field: String?
 
     /// For the client that asked.
     package var sentence: String {
-        "The path can be read in two ways: as it was sent, \(sent), and as \(path) by \(servers). "
+        if let field {
+            return
+                "The request can be read in two ways: as it was sent, \(sent), and as \(path) by "
+                + "servers that heed \(field), such as \(servers). The \(rule) may hold for one of "
+                + "them alone. Leave the field out, let the rule name both forms, or set "
+                + "access.paths: lenient."
+        }
+        return
+            "The path can be read in two ways: as it was sent, \(sent), and as \(path) by \(servers). "
             + "The \(rule) holds for one of them alone. Write the path plainly, let the rule name "
             + "both forms, or set access.paths: lenient."
     }
@@ -108,10 +118,14 @@ package struct OtherReading: Sendable, Equatable {
 }
 
 extension RuleSet {
-    /// Another reading of the path for which other rules would decide; nil if there is none, which
-    /// is the rule even for odd paths.
+    /// Another reading of the path, or of path and method by fields, for which other rules would
+    /// decide; nil if there is none, which is the rule even for odd paths.
     package func otherReading(of subject: MatchSubject) -> OtherReading? {
-        guard judgesPaths, !subject.isConnect else { return nil }
+        guard judgesTargets, !subject.isConnect else { return nil }
+        return readingOfPath(of: subject) ?? readingByFields(of: subject)
+    }
+
+    func readingOfPath(of subject: MatchSubject) -> OtherReading? {
         let storage = subject.fields.storage
         let target = storage.span.extracting(subject.pathAndQuery.range)
         let normal = NormalPath(target)
@@ -142,7 +156,7 @@ extension RuleSet {
     }
 
     /// The matching rules that decide about more than convenience.
-    private func judging(_ subject: MatchSubject) -> [Int] {
+    func judging(_ subject: MatchSubject) -> [Int] {
         matching(subject).filter { rules[$0].judges }
     }
 }
@@ -168,12 +182,14 @@ extension Rule {
         }
     }
 
-    /// Whether a match tests the path.
-    var testsPath: Bool { matches.contains(where: \.testsPath) }
+    /// Whether a match tests the path, or the method.
+    var testsTarget: Bool { matches.contains(where: \.testsTarget) }
 }
 
 extension Match {
-    fileprivate var testsPath: Bool { paths != nil || not.contains(where: \.testsPath) }
+    fileprivate var testsTarget: Bool {
+        paths != nil || methods != nil || not.contains(where: \.testsTarget)
+    }
 }
 
 // MARK: What servers do

@@ -15,8 +15,8 @@ package struct RuleSet: Sendable {
     package var keptTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
-    /// Whether a rule tests the path, and one decides about what must not go to the wrong place.
-    package let judgesPaths: Bool
+    /// Whether a rule tests the path or the method, and one decides about what must not go to the wrong place.
+    package let judgesTargets: Bool
     /// Whether some rule's retry policy has a budget or a circuit: then the attempts of all
     /// requests are counted.
     package let countsAttempts: Bool
@@ -33,7 +33,7 @@ package struct RuleSet: Sendable {
     package init(_ rules: [Rule]) {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
-        judgesPaths = rules.contains(where: \.testsPath) && rules.contains(where: \.judges)
+        judgesTargets = rules.contains(where: \.testsTarget) && rules.contains(where: \.judges)
         countsAttempts = rules.contains { $0.retry?.countsAttempts == true }
         index = RuleIndex(rules, at: rules.indices)
         pathIndex = PathIndex(rules, at: index.anyHost)

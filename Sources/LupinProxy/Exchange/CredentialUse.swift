@@ -113,11 +113,14 @@ extension Exchange {
         return plan.isForOwner(at: origin, isConnect: isConnect, defaultCertificate: certificate)
     }
 
-    /// Refuses a path with 400 if rules would decide differently as some servers read it.
+    /// Refuses a request with 400 if rules would decide differently as some servers read its path,
+    /// or by the path or method that they read in a field.
     func checkPath(at origin: Origin) throws(LupinError) {
-        guard snapshot.judgesPaths else { return }
+        guard snapshot.judgesTargets else { return }
         let storage = request.fields.storage
-        guard PathReading.differ(in: storage.span.extracting(request.pathAndQuery.range)),
+        guard
+            PathReading.differ(in: storage.span.extracting(request.pathAndQuery.range))
+                || request.fields.replacesTarget,
             let other = snapshot.rules.otherReading(of: subject(at: origin))
         else { return }
         throw other.error(for: origin.host)

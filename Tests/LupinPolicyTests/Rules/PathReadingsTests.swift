@@ -61,7 +61,8 @@ struct PathReadingsTests {
             .prefix { $0.hasPrefix("|") }
         let servers = rows.compactMap { $0.split(separator: "|").last }
             .map { $0.trimmingCharacters(in: .whitespaces) }
-        #expect(servers == PathReading.allCases.map(\.servers))
+        let fields = TargetField.allCases.map(\.servers)
+        #expect(servers == PathReading.allCases.map(\.servers) + fields)
     }
 
     @Test(arguments: ["/a", "/a/b.c", "/a/../b%20c", "/a?x=..%2fb", "/%41", ""])

@@ -92,6 +92,26 @@ struct OtherReadingTests {
         }
     }
 
+    @Test(arguments: [
+        ("X-Original-URL: /secret", 400), ("X-Rewrite-URL: /secret", 400),
+        ("X-Original-URL: /pub/a", 200), ("X-HTTP-Method-Override: DELETE", 200),
+    ])
+    func `a field by which a server reads another path is 400`(field: String, status: Int)
+        async throws
+    {
+        try await ProxyFixture.run(
+            Self.tokens + Self.allowing,
+            resolve: ProxyFixture.here
+        ) { proxy in
+            let origin = try proxy.origin(answering: head("HTTP/1.1 200 OK", "Content-Length: 0"))
+            let url = "http://\(origin.authority("a.test"))/pub/a"
+            let response = try proxy.client().get(url, field)
+            #expect(response.status == status)
+            #expect(origin.connections.isEmpty == (status == 400))
+            #expect(response.bodyText.contains("access.paths") == (status == 400))
+        }
+    }
+
     @Test func `lenient lets it pass, and rules that decide nothing do, too`() async throws {
         let path = "/pub/..%2fsecret"
         let lenient = "access: {paths: lenient}\n" + Self.allowing
