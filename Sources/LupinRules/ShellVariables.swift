@@ -1,4 +1,5 @@
-// Finds `$NAME` and `$env:NAME` in values: lupin has `${env:NAME}`, and would send the characters themselves.
+// Finds `$NAME` and `$env:NAME` in values: lupin has `${env:NAME}`, and would send the characters
+// themselves.
 import LupinCore
 import LupinPolicy
 

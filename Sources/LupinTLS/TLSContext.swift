@@ -15,7 +15,7 @@ package final class TLSContext: Sendable {
     /// What comes behind for servers that know nothing better, as in OpenSSL's own list: CBC, DHE,
     /// and RSA key exchange.
     private static let lastCiphers = "ECDHE+AES:DHE+AESGCM:DHE+AES:RSA+AESGCM:RSA+AES:!AESCCM"
-    /// P-521 is for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1), and those
+    /// P-521 is for servers of TLS 1.2 with a key on it, who need it here (RFC 8422 §5.1), those
     /// behind it for servers of TLS 1.3 without curves: the first flight has a key for the first.
     static let groups = "X25519:P-256:P-384:P-521:ffdhe2048:ffdhe3072"
     /// The same behind a hybrid that holds against quantum computers, for OpenSSL 3.5 and later,

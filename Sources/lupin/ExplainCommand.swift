@@ -32,7 +32,8 @@ struct ExplainCommand: ParsableCommand {
             Pass an exchange instead of a URL to see why it ended as it did: the first digits of \
             its ID, last, last:3 (the third last), or last with a filter such as host:NAME \
             (lupin help filters). It comes from the running lupin, or with --log from JSON \
-            lines; without either, from log.to or from what lupin exec left. The rules are those of now.
+            lines; without either, from log.to or from what lupin exec left. The rules are those \
+            of now.
 
             Of an exchange, the reason comes first: how it ended, when, and by which rules, on \
             one screen; --all tells all that a URL gets. A rule with program or user matches \

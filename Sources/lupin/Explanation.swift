@@ -30,7 +30,7 @@ struct Explanation {
     var health: RunningOrigin?
     /// Until when a running lupin compresses no body for the origin; nil where it does.
     var uncompressedUntil: Int64?
-    /// Until when a running lupin offers clients of the origin HTTP/1.1 alone; nil where it does not.
+    /// Until when a running lupin offers clients of the origin HTTP/1.1 alone; nil if it does not.
     var http1Until: Int64?
     let checks: [DryRunResult.Check]
     private(set) var settings: [SettingValue] = []

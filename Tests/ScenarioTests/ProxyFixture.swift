@@ -353,8 +353,7 @@ final class ProxyFixture: Sendable {
             lines = recordsSoFar()
             if lines.count >= count { return true }
             looks += 1
-            // Lines are handed over in time. After ever longer pauses, so that a busy machine does
-            // not bring a test's time far ahead.
+            // After ever longer pauses, or a busy machine would bring a test's time far ahead.
             if looks.nonzeroBitCount == 1 { try? clock?.advance(by: .milliseconds(20)) }
             return false
         }

@@ -106,8 +106,8 @@ package struct OtherReading: Sendable, Equatable {
                 + "access.paths: lenient."
         }
         return
-            "The path can be read in two ways: as it was sent, \(sent), and as \(path) by \(servers). "
-            + "The \(rule) holds for one of them alone. Write the path plainly, let the rule name "
+            "The path can be read in two ways: as it was sent, \(sent), and as \(path) by "
+            + "\(servers). The \(rule) holds for one of them alone. Write the path plainly, let the rule name "
             + "both forms, or set access.paths: lenient."
     }
 

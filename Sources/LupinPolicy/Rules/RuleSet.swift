@@ -15,7 +15,8 @@ package struct RuleSet: Sendable {
     package var keptTokens: Set<String> = []
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
-    /// Whether a rule tests the path or the method, and one decides about what must not go to the wrong place.
+    /// Whether a rule tests the path or the method, and one decides about what must not go to the
+    /// wrong place.
     package let judgesTargets: Bool
     /// Whether some rule's retry policy has a budget or a circuit: then the attempts of all
     /// requests are counted.

@@ -155,8 +155,8 @@ package struct StandInPlace: Sendable, Equatable {
         self.remedy = remedy
     }
 
-    /// Why it is not exchanged there, and what helps; `allowed` is where the request's rules exchange
-    /// it, empty where they don't name its token.
+    /// Why it is not exchanged there, and what helps; `allowed` is where the request's rules
+    /// exchange it, empty where they don't name its token.
     package func refusal(of standIn: StandIn, exchangedIn allowed: StandInLocations) -> String {
         let (name, cause) = (standIn.token, "stand_ins.elsewhere is refuse")
         let found = "The stand-in for the token \"\(name)\" is in \(text), "

@@ -28,7 +28,7 @@ package struct JoinedTunnel {
         return min(lastActivity &+ idle, due)
     }
 
-    /// Whether it has ended as it may: regularly, or stopped for what the client's first bytes show.
+    /// Whether it has ended as it may: regularly, or stopped for what the first bytes show.
     /// - Throws: Why it broke.
     package func hasEndedWell() throws(LupinError) -> Bool { try hasEndedEarly() || isOver }
 

@@ -111,8 +111,8 @@ extension Exchange {
         }
     }
 
-    /// The response of a rule's `respond` that reads no file; `isRefusal` if a failure is the rule's
-    /// word.
+    /// The response of a rule's `respond` that reads no file; `isRefusal` if a failure is the
+    /// rule's word.
     func response(_ canned: CannedResponse, isRefusal: Bool = true) -> GeneratedResponse {
         note(canned, isRefusal: isRefusal)
         return cannedAnswer.response(canned, to: request)

@@ -2,8 +2,8 @@
 import LupinCore
 import Synchronization
 
-/// Origins of which one thing was learnt lately, such as that they refuse compressed bodies; for all
-/// workers.
+/// Origins of which one thing was learnt lately, such as that they refuse compressed bodies; for
+/// all workers.
 final class NotedOrigins: Sendable {
     /// Beyond this many all are dropped.
     private static let countMax = 1024

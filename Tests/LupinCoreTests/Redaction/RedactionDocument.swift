@@ -77,8 +77,9 @@ enum RedactionDocument {
         "bodies, and for JSON in a field or a URL, also in a string of other JSON or",
         "percent-encoded up to twice. In a string of a body a form counts, too, and one field of a",
         "head: `\"Cookie: a=b\"`. A pair as in `{\"name\": \"token\", \"value\": \"…\"}` counts as",
-        "`token`, and so does one in a list of pairs, `[[\"token\", \"…\"]]`. One that stands alone,",
-        "`[\"X-Api-Key\", \"…\"]`, counts if its name has a hyphen, or is `Authorization` or `Cookie`.",
+        "`token`, and so does one in a list of pairs, `[[\"token\", \"…\"]]`. One that stands",
+        "alone, `[\"X-Api-Key\", \"…\"]`, counts if its name has a hyphen, or is",
+        "`Authorization` or `Cookie`.",
     ]
 
     /// What the names alone do not say.

@@ -82,8 +82,8 @@ struct TargetFieldsTests {
         #expect(
             other?.sentence
                 == "The request can be read in two ways: as it was sent, GET /pub/a, and as GET "
-                + "/secret by servers that heed X-Original-URL, such as IIS with rewriting modules, "
-                + "Symfony and Zend. The rule \"pub\" (line 1) may hold for one of them alone. "
+                + "/secret by servers that heed X-Original-URL, such as IIS with rewriting "
+                + "modules, Symfony and Zend. The rule \"pub\" (line 1) may hold for one of them alone. "
                 + "Leave the field out, let the rule name both forms, or set access.paths: lenient."
         )
     }

@@ -39,8 +39,8 @@ struct FailedParentTests {
         (
             .destinationUnavailable, 407, "corp",
             "The parent proxy p.test:3128 (rule \"corp\") wants to know who asks. lupin can ask "
-                + "the client only where the rule \"corp\" matches by the host alone: let it, or put "
-                + "user and password into `proxy` of the rule \"corp\"."
+                + "the client only where the rule \"corp\" matches by the host alone: let it, or "
+                + "put user and password into `proxy` of the rule \"corp\"."
         ),
         (
             .destinationUnavailable, 407, nil,
