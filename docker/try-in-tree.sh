@@ -18,12 +18,12 @@ wanted() {
         sleep 0.1
     done
 }
-as_user() { runuser -u tester -- env HOME=/home/tester PATH="$user_path" "$@"; }
-user_path=/home/tester/.local/bin:/usr/bin:/bin
+as_user() { runuser -u tester -- env HOME="$home" PATH="$home/.local/bin:/usr/bin:/bin" "$@"; }
 
 busybox ip link set lo up
 useradd --create-home tester
-cd /home/tester
+home=$(getent passwd tester | cut -d : -f 6)
+cd "$home"
 # Whatever is tried here comes from the folder.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*
 

@@ -22,8 +22,8 @@ import Synchronization
 /// `RevocationStore` (revocation states), `Authenticator` (users, passwords that wait for a check
 /// and those that passed), `TokenStore`
 /// (credentials, the exchanges that wait for them and challenges), `TaintedSecrets` (secrets that
-/// no log may hold), `ThrottleBuckets` (rates that rules limit), `CompressionRefusals` (origins
-/// that refused compressed bodies), `ParentCredentials` (challenges of parent proxies),
+/// no log may hold), `ThrottleBuckets` (rates that rules limit), `NotedOrigins` (what was
+/// learnt of origins by their responses), `ParentCredentials` (challenges of parent proxies),
 /// `CookieJars` (cookies that servers set), `ExchangeHistory` (the exchanges that ended last),
 /// `CaptureQueue` with `CaptureWriter` and `CaptureFile` (captured exchanges), `TapeDeck` (what was
 /// played of a tape), `OriginHealths` (the health of origins, for retries), `ResponseStore` with

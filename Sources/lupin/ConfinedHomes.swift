@@ -61,7 +61,7 @@ extension ConfinedPlan {
     /// Has a folder be as one of the home is.
     private mutating func addFolder(_ path: String, as name: String) {
         // Of one that several share no table says what belongs there.
-        let original = Self.shared.contains(path) ? ".local/lib" : name
+        let original = Self.common.contains(path) ? ".local/lib" : name
         for (name, tool) in HomeTable.examined where CanonicalPath.isWithin(name, original) {
             let settings = path + name.dropFirst(original.count)
             for file in [settings] + CredentialCopies.copies(of: settings, PublicFile.entries) {
@@ -170,7 +170,7 @@ extension ConfinedPlan {
         "/etc", "/home", "/opt", "/root", "/run", "/srv", "/tmp", "/var",
     ]
     /// The same, with those of the system's programs.
-    private static let shared = tops.union([
+    private static let common = tops.union([
         "/usr", "/usr/bin", "/usr/lib", "/usr/share", "/usr/local", "/usr/local/bin",
         "/usr/local/lib", "/usr/local/share",
     ])

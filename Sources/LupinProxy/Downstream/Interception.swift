@@ -214,6 +214,15 @@ extension DownstreamConnection {
         }
     }
 
+    /// Whether streams are of no use: they could need several connections, and a client logs in to
+    /// one.
+    private func wantsHTTP1(_ hello: ClientHello, _ interception: Interception) -> Bool {
+        guard hello.protocols.contains("http/1.1") else { return false }
+        let logins = resources.shared.connectionLogins
+        return interception.parentTunnel?.isByLogin == true
+            || logins.holds(interception.origin, now: resources.loop.now)
+    }
+
     private func endTLS(
         _ hello: ClientHello,
         _ exchange: Exchange,
@@ -235,13 +244,8 @@ extension DownstreamConnection {
             }
             return await exchange.goOnAsTunnel(interception)
         }
+        let offersHTTP2 = policy.protocols.contains(.http2) && !wantsHTTP1(hello, interception)
         // A program that speaks another protocol would only fail here.
-        // Streams could need several connections, and a client logs in to one.
-        let wantsHTTP1 =
-            hello.protocols.contains("http/1.1")
-            && (interception.parentTunnel?.isByLogin == true
-                || resources.shared.connectionLogins.holds(origin, now: resources.loop.now))
-        let offersHTTP2 = policy.protocols.contains(.http2) && !wantsHTTP1
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),
             !(offersHTTP2 && hello.protocols.contains("h2"))
