@@ -6,7 +6,7 @@ set -eu
 say() { echo "-- $1"; }
 fail() {
     echo "try-in-tree.sh: $1" >&2
-    cat /tmp/*.log >&2
+    tail -n 20 /tmp/*.log >&2
     exit 1
 }
 # wanted WORDS FILE: the file says so, soon at the latest.
@@ -17,6 +17,11 @@ wanted() {
         [ $tries -lt 100 ] || fail "no \"$1\" in $2"
         sleep 0.1
     done
+}
+# gets URL OPTIONS…: curl gets the origin's page through lupin.
+gets() {
+    curl -sSf --proxy "$proxy" --cacert ca.pem "$@" | grep -F "from the origin" >/dev/null ||
+        fail "curl does not get $1"
 }
 as_user() { runuser -u tester -- env HOME="$home" PATH="$home/.local/bin:/usr/bin:/bin" "$@"; }
 
@@ -49,8 +54,16 @@ say "the tarball, by a user who is not root"
 tarball=$(cd /srv/apt && echo lupin-*.tar.gz)
 as_user curl -sSf -O "http://127.0.0.1:8001/$tarball"
 as_user tar xzf "$tarball"
+library=$(echo /usr/lib/*/libnghttp2.so.14)
+mv "$library" "$library.away"
+as_user "./${tarball%.tar.gz}/install.sh" >/tmp/install.log 2>&1 || true
+wanted "lacks libnghttp2.so.14; type: sudo apt install libnghttp2-14" /tmp/install.log
+mv "$library.away" "$library"
 as_user "./${tarball%.tar.gz}/install.sh"
 as_user lupin version
+# A container may have no /proc.
+unshare --mount sh -c 'umount -l /proc && exec timeout 5 "$@"' sh \
+    "$home/.local/bin/lupin" version >/dev/null || fail "lupin needs /proc for its arguments"
 
 cat >rules.yaml <<END
 lupin: 1
@@ -59,7 +72,7 @@ access: {deny_targets: [link-local]}
 rules:
   - name: seen
     match: https://origin.test/**
-    response: [{set: {X-Seen: "yes"}}]
+    response: [{set: {x-seen: "yes"}}]
 END
 as_user lupin check rules.yaml
 as_user lupin serve --rules rules.yaml >/tmp/lupin.log 2>/tmp/lupin-errors.log &
@@ -78,19 +91,18 @@ wanted "/lupin_" /tmp/lupin.log
 
 say "http, and https that lupin decrypts"
 as_user lupin ca export >ca.pem
-curl -sSf --proxy "$proxy" http://127.0.0.1:8002/page | grep -F "from the origin" >/dev/null
-curl -sSf --proxy "$proxy" --cacert ca.pem -D head https://origin.test:8443/page |
-    grep -F "from the origin" >/dev/null
-wanted "X-Seen: yes" head
+gets http://127.0.0.1:8002/page
+gets https://origin.test:8443/page -D head
+wanted "x-seen: yes" head
 
 # OpenSSL has the group from 3.5 on: lupin says so, and offers it to both sides.
 group=X25519MLKEM768
 if openssl list -kem-algorithms | grep -i "$group" >/dev/null; then
     say "with $group both ways"
     lupin version | grep -F "with $group" >/dev/null || fail "lupin version denies $group"
+    # An origin that takes nothing else.
     origin 8444 -groups "$group"
-    curl -sSf --proxy "$proxy" --cacert ca.pem https://origin.test:8444/page |
-        grep -F "from the origin" >/dev/null || fail "lupin does not offer $group to an origin"
+    gets https://origin.test:8444/page
     echo | openssl s_client -proxy 127.0.0.1:8080 -connect origin.test:8443 -groups "$group" \
         >/tmp/client.log 2>&1 || fail "lupin does not take $group from a client"
     wanted "$group" /tmp/client.log

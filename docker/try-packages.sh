@@ -6,7 +6,7 @@
 #
 # It runs as root, or by sudo. debootstrap makes the trees once, from the mirror that apt has here
 # or LUPIN_MIRROR, and keeps them in LUPIN_TREES (/var/cache/lupin-trees). A trial has no network
-# but a loopback of its own; it ends within two minutes, and with it all that it started.
+# but a loopback of its own; it ends within five minutes, and with it all that it started.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -62,7 +62,7 @@ for suite in bookworm trixie; do
     cp "$root/docker/try-in-tree.sh" "$tree/srv"
     echo "== $suite" >&2
     # The tree becomes the root itself: in a mere chroot nobody may make a user namespace.
-    timeout --kill-after=5 120 unshare --mount --net --pid --fork --kill-child sh -euc '
+    timeout --kill-after=5 300 unshare --mount --net --pid --fork --kill-child sh -euc '
         mount --bind "$1" "$1"
         cd "$1"
         mount -t proc proc proc
