@@ -43,6 +43,9 @@ export async function bodyTab(context) {
 
 function uncaptured({ source, detail, refresh }) {
   if (source.isReadOnly) return remark("The file has no bodies of this exchange.");
+  const http = detail.record?.http;
+  const size = (http?.request?.body?.size ?? 0) + (http?.response?.body?.size ?? 0);
+  if (size === 0 && http?.response !== undefined) return remark("Neither side had a body.");
   const host = detail.record?.url?.domain;
   const box = el("div", remark("The bodies of this exchange were not captured."));
   if (typeof host !== "string" || host === "") return box;

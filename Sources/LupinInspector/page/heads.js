@@ -55,6 +55,9 @@ function missing(side, before, detail) {
     return "Nothing went to the origin: lupin answered itself, or the cache did.";
   }
   if (before === undefined) {
+    const { attempts, rules } = detail.record ?? {};
+    if (listOf(attempts).length === 0) return "lupin or its cache made this response; no origin did.";
+    if (listOf(rules?.steps).length > 0) return "The origin's own fields are not on record any more.";
     return detail.bodies === undefined
       ? "The origin's own fields are known only of captured exchanges. These are the client's."
       : "The rules changed nothing: the client got these fields as the origin sent them.";

@@ -52,9 +52,17 @@ function comparison(word) {
   return (row) => [read(row)].flat().some(test);
 }
 
+const tokens = /[()]|(?:"(?:\\.|[^"\\])*"?|[^\s()"])+/gs;
+
+/** The filter as lupin reads it: a plain word, such as `orders`, is one of the URL. */
+export function spelled(text) {
+  return text.replace(tokens, (word) =>
+    (/^([()]|and|or|not|[a-z]+(>=|<=|[:=~<>]).*)$/s.test(word) ? word : `url~${word}`));
+}
+
 /** Compiles a filter to a function of a row. Throws an error with a sentence. */
 export function localFilter(text) {
-  const list = text.match(/[()]|(?:"(?:\\.|[^"\\])*"?|[^\s()"])+/gs) ?? [];
+  const list = text.match(tokens) ?? [];
   let next = 0;
   function term(depth) {
     const word = list[next++];

@@ -11,7 +11,7 @@ import { Archive } from "./har.js";
 import { beginHold } from "./hold.js";
 import { listenForKeys, showKeys } from "./keys.js";
 import { List } from "./list.js";
-import { localFilter } from "./localfilter.js";
+import { localFilter, spelled } from "./localfilter.js";
 import { attempt, notify, stand } from "./notice.js";
 import { applyTheme, toggleTheme } from "./theme.js";
 import { Toolbar } from "./toolbar.js";
@@ -104,7 +104,7 @@ class Page {
 
   async filter(text) {
     try {
-      if (this.source === api) await this.feed.start(text);
+      if (this.source === api) await this.feed.start(spelled(text));
       else this.keeps = localFilter(text);
       this.toolbar.judged(text);
     } catch (error) {
@@ -270,7 +270,7 @@ class Page {
     if (this.source !== api) return;
     attempt(async () => {
       notify("The file is being made…");
-      const blob = await api.har(this.toolbar.sent ?? "", exportMax);
+      const blob = await api.har(spelled(this.toolbar.sent ?? ""), exportMax);
       download(`lupin-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.har`, blob);
     });
   }
@@ -283,7 +283,7 @@ class Page {
       && (detail.bodies !== undefined || detail.messages > 0);
     openDeletion({
       id: isCaptured ? this.detail.id : undefined,
-      filter: this.toolbar.sent ?? "",
+      filter: spelled(this.toolbar.sent ?? ""),
       done: () => {
         this.filter(this.toolbar.sent ?? "");
         if (this.detail.isOpen) this.detail.refresh();
