@@ -31,10 +31,12 @@ struct JoinedTunnelTests {
             let ended = Self.relay(BytesBody(Array("bytes".utf8)), slot)
             let open = Self.relay(Silence(), slot)
             var left = JoinedTunnel(up: ended, down: open)
-            #expect(try !left.hasEndedWell(now: now, idle: 1_000_000, isCut: false))
+            let isLeftOver = try left.hasEndedWell(now: now, idle: 1_000_000, isCut: false)
+            #expect(!isLeftOver)
             #expect(left.record.closedBy == .client && left.record.sentBytes == 5)
             var right = JoinedTunnel(up: open, down: ended)
-            #expect(try !right.hasEndedWell(now: now, idle: 1_000_000, isCut: false))
+            let isRightOver = try right.hasEndedWell(now: now, idle: 1_000_000, isCut: false)
+            #expect(!isRightOver)
             #expect(right.record.closedBy == .upstream && right.record.receivedBytes == 5)
         }
     }
@@ -60,7 +62,8 @@ struct JoinedTunnelTests {
             let slot = ParkingSlot(on: fixture.loop)
             let gone = Self.relay(BytesBody([], failure: .clientGone), slot)
             let ended = Self.relay(BytesBody([]), slot)
-            #expect(try JoinedTunnel(up: gone, down: ended).hasEndedWell())
+            let isOver = try JoinedTunnel(up: gone, down: ended).hasEndedWell()
+            #expect(isOver)
             let broken = JoinedTunnel(up: gone, down: Self.relay(Silence(), slot))
             #expect(throws: LupinError.clientGone) { _ = try broken.hasEndedWell() }
             #expect(broken.record.closedBy == .client)
