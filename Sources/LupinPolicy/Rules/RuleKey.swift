@@ -44,7 +44,9 @@ extension Rule {
 
     private func clearTextNeed(ofSpecial key: RuleKey.Special) -> ClearTextNeed {
         switch key {
-        case .name, .match, .stop, .proxy, .timeouts, .log, .throttle: .none
+        case .name, .match, .stop, .timeouts, .log, .throttle: .none
+        // Which way a request takes is known with it alone.
+        case .proxy: proxy != nil && testsClearText ? .demand : .none
         case .request: steps.map(\.clearTextNeed).max() ?? .none
         case .response: responseSteps.map(\.clearTextNeed).max() ?? .none
         case .retry: retry == nil ? .none : .convenience

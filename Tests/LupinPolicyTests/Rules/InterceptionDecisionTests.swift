@@ -43,6 +43,20 @@ import Testing
         ("log", { $0.log.off = true }, false, true),
         ("timeouts", { $0.timeouts.total = .some(.seconds(1)) }, false, true),
         ("proxy", { $0.proxy = .direct }, false, true),
+        (
+            "proxy by path",
+            {
+                $0.proxy = .direct
+                $0.matches[0].paths = (try? PathPattern("/v1/**")).map { [$0] }
+            }, true, false
+        ),
+        (
+            "proxy by method",
+            {
+                $0.proxy = .direct
+                $0.matches[0].methods = [.get]
+            }, true, false
+        ),
         ("stop", { $0.stop = true }, false, true),
         ("respond to the CONNECT", { $0.respond = CannedResponse(status: 403) }, false, true),
         ("client_cert: none", { $0.clientCertificate = .some(nil) }, false, true),
