@@ -31,6 +31,11 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// Since when no stream has been open.
     private var idleSince: UInt64
     private let begun: UInt64
+    /// A login needs HTTP/1.1, which the client's next connection is offered alone.
+    ///
+    /// This one ends a little later: curl falls back by itself, and a GOAWAY right behind the reset
+    /// would be an error to it.
+    private var wantsHTTP1 = false
     /// When the GOAWAY was announced to the client.
     private var leaveBegun: UInt64?
     private var hasLeft = false
@@ -81,10 +86,10 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         guard link.isOpen else { return }
         // A client that does not answer the PING is not waited for.
         if let leaveBegun, now &- leaveBegun >= Self.farewell { finishLeave() }
-        guard exchanges == 0, now >= idleDeadline else { return }
+        guard exchanges == 0, now >= idleDeadline || wantsHTTP1 else { return }
         leave()
         // Nor is a client that reads nothing: its last bytes would wait for ever.
-        if now &- idleDeadline >= 5 * Self.farewell { link.cut() }
+        if now >= idleDeadline, now &- idleDeadline >= 5 * Self.farewell { link.cut() }
     }
 
     /// Since when no stream has been open, or a head has been incomplete; nil while closing would
@@ -244,9 +249,9 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private func leave(_ service: StreamService) {
         service.downstream.leave()
         service.slot.retire()
-        // A client that doesn't fall back by itself makes its next connection, which is offered
-        // HTTP/1.1 alone.
-        if service.downstream.demandsHTTP1, context.interceptedTunnel?.tls != nil { leave() }
+        if service.downstream.demandsHTTP1, context.interceptedTunnel?.tls != nil {
+            wantsHTTP1 = true
+        }
         endExchange()
     }
 
