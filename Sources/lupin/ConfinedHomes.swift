@@ -128,10 +128,7 @@ extension ConfinedPlan {
 
     /// How a place is absent: what is given below stays.
     private func absence(of path: String) -> ViewEntry.Mark {
-        let isAround = view.entries.contains {
-            CanonicalPath.isWithin($0.path, path) && isGiven($0.path)
-        }
-        return isAround ? .emptied : .absent
+        gifts.contains { CanonicalPath.isWithin($0, path) } ? .emptied : .absent
     }
 
     /// Whether a folder is neither given, nor new, nor not to be seen.
@@ -178,9 +175,7 @@ extension ConfinedPlan {
     /// Whether the user gave a path, or the folder around it that decides about it.
     func isGiven(_ path: String) -> Bool {
         for folder in CanonicalPath.upwards(from: path) {
-            if let reason = reasons[folder] {
-                return [.given, .workingFolder, .shown].contains(reason)
-            }
+            if let reason = reasons[folder] { return reason.isGift }
             // A folder around a home gives nothing in it.
             if homes.contains(folder) { return false }
         }

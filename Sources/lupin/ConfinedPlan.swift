@@ -45,10 +45,15 @@ struct ConfinedPlan: Sendable {
         case credentials = "credentials and what else is not known to have none"
         case others = "for root alone"
         case socket = "sockets, which lead out"
+
+        /// Whether the user gave it.
+        var isGift: Bool { [.given, .workingFolder, .shown].contains(self) }
     }
 
     private(set) var view = ConfinedView()
     private(set) var reasons: [String: Reason] = [:]
+    /// The places that the user gave.
+    private(set) var gifts: [String] = []
     /// Folders of lupin's own that must be made first, since only what is there can be covered.
     private(set) var missing: [String] = []
     /// What the user may wonder about.
@@ -180,7 +185,9 @@ struct ConfinedPlan: Sendable {
 
     private mutating func addPath(_ mark: ViewEntry.Mark, _ path: String, _ reason: Reason) {
         view.add(mark, path)
-        if reasons[path] == nil { reasons[path] = reason }
+        guard reasons[path] == nil else { return }
+        reasons[path] = reason
+        if reason.isGift { gifts.append(path) }
     }
 
     /// What is not seen by one path is not by another; behind all other places, as those decide.
