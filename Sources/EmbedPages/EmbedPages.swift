@@ -3,7 +3,8 @@ import Foundation
 import PackagePlugin
 
 /// Writes the name and the text of each file as string literals: of `TARGET.docc`, the pages for
-/// `lupin help`, without their `.md`, and the schema of the rules file; and of `page`, the files of the inspector's page.
+/// `lupin help`, without their `.md`, and the schema of the rules file; and of `page`, the files of
+/// the inspector's page.
 ///
 /// SwiftPM's own `.embedInCode` does the same by array literals of bytes. The compiler needs half a
 /// minute for 100 KB of those, and none for string literals.
