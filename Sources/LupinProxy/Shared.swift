@@ -134,10 +134,9 @@ final class Shared: Sendable {
         standIns = hooks.standIns
         redirected = hooks.redirected
         hasStandIns = !hooks.standIns.isEmpty
-        let folders = siblingFolders ?? []
-        self.siblingFolders = folders
+        self.siblingFolders = siblingFolders ?? []
         hasSiblings = siblingFolders != nil
-        isSiblingFolderNear = folders.allSatisfy(LocalSocket.isOnLocalDisk)
+        isSiblingFolderNear = self.siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock
         self.logger = logger
         self.allowsColour = allowsColour
@@ -174,11 +173,11 @@ final class Shared: Sendable {
             rulesFile: snapshot.configuration.fileName,
             environment: environment
         )
-        networkNames = NetworkNames(of: via.pseudonym, in: folders)
+        networkNames = NetworkNames(of: via.pseudonym, in: self.siblingFolders)
         marks = ListenerMarks(
             of: siblingName,
             hasSiblings ? networkNames : nil,
-            in: folders,
+            in: self.siblingFolders,
             isFolderNear: isSiblingFolderNear,
             logger
         )
