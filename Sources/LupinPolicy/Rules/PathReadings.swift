@@ -107,8 +107,8 @@ package struct OtherReading: Sendable, Equatable {
         }
         return
             "The path can be read in two ways: as it was sent, \(sent), and as \(path) by "
-            + "\(servers). The \(rule) holds for one of them alone. Write the path plainly, let the "
-            + "rule name both forms, or set access.paths: lenient."
+            + "\(servers). The \(rule) holds for one of them alone. Write the path plainly, let "
+            + "the rule name both forms, or set access.paths: lenient."
     }
 
     /// No mistake in the HTTP of the request: it was understood, and is not allowed.

@@ -84,7 +84,8 @@ struct TargetFieldsTests {
                 == "The request can be read in two ways: as it was sent, GET /pub/a, and as GET "
                 + "/secret by servers that heed X-Original-URL, such as IIS with rewriting "
                 + "modules, Symfony and Zend. The rule \"pub\" (line 1) may hold for one of them "
-                + "alone. Leave the field out, let the rule name both forms, or set access.paths: lenient."
+                + "alone. Leave the field out, let the rule name both forms, or set "
+                + "access.paths: lenient."
         )
     }
 }

@@ -79,7 +79,7 @@ struct OuterUserTests {
                 lupin: 1
                 listen: [{address: "127.0.0.1:0"}]
                 intercept: {mode: none}
-                rules: [{match: a.test, cookies: {jar: \(work)/jar.txt}}]
+                rules: [{match: "http://a.test", cookies: {jar: \(work)/jar.txt}}]
 
                 """
             )
