@@ -58,7 +58,7 @@ struct AwaitedTests {
         try await run("throttle: {\(direction): 1KiB/s}") { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
-            let body = String(repeating: "x", count: 20_000)
+            let body = String(repeating: "x", count: 200_000)
             try client.send("POST", origin.url(), body: body)
             let connection = try origin.accept()
             _ = try connection.requestHead()
@@ -79,7 +79,7 @@ struct AwaitedTests {
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             #expect(try client.connect(origin.authority).status == 200)
-            try client.send(String(repeating: "x", count: 20_000))
+            try client.send(String(repeating: "x", count: 200_000))
             try expect("throttle_of_a_rule", proxy)
             client.close()
         }

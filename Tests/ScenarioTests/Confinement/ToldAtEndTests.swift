@@ -329,8 +329,7 @@ struct ToldAtEndTests {
         #expect(given.count == 1 && given.first?.hasSuffix("--rules FILE says which") == true)
         // What loses work comes before that.
         for (folder, loss) in [
-            ("/tmp", "what the command writes to the working folder /tmp is dropped at its end, "),
-            (home, "the working folder \(home) is read-only inside, "),
+            ("/tmp", "the working folder /tmp is "), (home, "the working folder \(home) is "),
         ] {
             let lost = try notes(["--confine"], in: folder, home)
             #expect(lost.count == 1 && lost.first?.hasPrefix("lupin: \(loss)") == true, "\(lost)")
