@@ -146,7 +146,7 @@ struct OtherUsersLupinTests {
     private static let impostor = """
         import os, socket, sys
         s = socket.socket(socket.AF_UNIX)
-        s.bind(f"\\0lupin.{os.getuid()}.{sys.argv[1]}")
+        s.bind(f"\\0lupin.{os.getuid()}.{sys.argv[1]}-{os.getpid()}")
         s.listen(9)
         print("ready", flush=True)
         while True:
