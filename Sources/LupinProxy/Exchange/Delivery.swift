@@ -349,12 +349,11 @@ extension Exchange {
             LoginStep.isByConnection(scheme)
         else { return }
         downstream.demandHTTP1()
-        throw LupinError(
-            .httpRequestError,
+        throw .request(
+            status: 505,
             host: record.origin?.host.text,
             detail: "A login by \(scheme) needs a connection of its own, which streams of HTTP/2 "
-                + "share: the client was told to use HTTP/1.1.",
-            retry: .never
+                + "share: the client was told to use HTTP/1.1."
         )
     }
 
