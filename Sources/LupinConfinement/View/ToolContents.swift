@@ -189,8 +189,17 @@ package enum ToolContents {
         "go/pkg/mod/cache/vcs/*", ".cache/pre-commit/*", ".cache/uv/git-v#/db/*",
         ".cache/uv/git-v#/checkouts/*/*", ".pub-cache/git/*", ".pub-cache/git/cache/*",
         ".swiftpm/cache/repositories/*", ".cache/org.swift.swiftpm/repositories/*",
-        ".composer/cache/vcs/*", ".cache/composer/vcs/*", ".gem/ruby/*/bundler/gems/*",
-        ".gem/ruby/*/cache/bundler/git/*",
+        ".composer/cache/vcs/*", ".cache/composer/vcs/*", ".composer/vendor/*/*",
+        ".gem/ruby/*/bundler/gems/*", ".gem/ruby/*/cache/bundler/git/*",
+        ".local/share/gem/ruby/*/bundler/gems/*", ".local/share/gem/ruby/*/cache/bundler/git/*",
+        ".rbenv/versions/*/lib/ruby/gems/*/bundler/gems/*",
+        ".rbenv/versions/*/lib/ruby/gems/*/cache/bundler/git/*", ".rvm/gems/*/bundler/gems/*",
+        ".rvm/gems/*/cache/bundler/git/*", ".bundle/cache/git/*", ".julia/dev/*",
+        // What pip installs by `-e git+https://…`.
+        ".pyenv/versions/*/src/*", ".local/share/pipx/venvs/*/src/*",
+        ".local/share/uv/tools/*/src/*", ".cache/pypoetry/virtualenvs/*/src/*",
+        ".conda/envs/*/src/*", "miniconda3/src/*", "miniconda3/envs/*/src/*",
+        "miniforge3/envs/*/src/*", "anaconda3/envs/*/src/*",
     ]
     private static let plugins = ".sbt/#*/plugins"
     /// More clones are not looked into, since that takes time at each start.
