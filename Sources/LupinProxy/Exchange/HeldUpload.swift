@@ -1,18 +1,13 @@
-// A request's body that is read as a whole before anything is sent: to edit it, to know its length
-// when it is compressed, or to look for stored responses by it.
-import LupinCaching
+// A request's body that was read before anything is sent, and what attempts send in its place.
 import LupinCoding
-import LupinCore
-import LupinIO
+package import LupinCore
 import LupinPolicy
-import LupinRecords
-import LupinTLS
-import LupinUpstream
+package import LupinUpstream
 import LupinWire
 
 /// The body that attempts send in place of the one that the client is sending.
-struct HeldUpload {
-    enum Content {
+package struct HeldUpload {
+    package enum Content {
         /// All of it: every attempt sends it from the beginning.
         case whole([UInt8], trailers: FieldSection)
         /// There is more of it than is held. One source for all attempts: a repetition sends what
@@ -20,7 +15,7 @@ struct HeldUpload {
         case passing(any BodySource)
     }
 
-    let content: Content
+    package let content: Content
     var isChanged = false
     /// Whether it has lost its content codings.
     var isPlain = false
@@ -113,124 +108,39 @@ extension Exchange {
         guard heldUpload == nil, !hasMoved, !framing.isEmpty, request.method != .connect,
             wishes.upgrade == nil
         else { return }
+        let reader = UploadReader(for: self)
         if let steps = plan?.bodyEdits, !steps.isEmpty {
-            heldUpload = try await editedUpload(steps)
+            heldUpload = try await reader.edited(by: steps)
         } else if wantsWhole {
-            heldUpload = try await unchangedUpload()
+            heldUpload = try await reader.unchanged(upTo: retryPolicy.replayBodyBytes)
         }
+        if let bytes = heldUpload?.wholeWithoutTrailers { framing = .length(UInt64(bytes.count)) }
     }
 
-    private func editedUpload(_ steps: [PlannedStep]) async throws(LupinError) -> HeldUpload {
-        let editing = BodyEditing(steps, codings: request.fields.contentCodings)
-        let memory = ReservedMemory(of: resources.shared.replayRoom.memory)
-        var problem = request.fields.reasonNotToEdit(length: framing.knownLength)
-        if problem == nil, !reserve(BodyEdit.bytesMax, of: memory) { problem = .busy }
-        if let problem {
-            var upload = HeldUpload(.passing(downstream.requestBody), memory)
-            upload.notes = editing.dropped(problem).notes
-            return upload
-        }
-        let content = try await read(upTo: BodyEdit.bytesMax)
-        guard case .whole(let bytes, let trailers) = content else {
-            var upload = HeldUpload(content, memory)
-            upload.notes = editing.dropped(.tooLong).notes
-            return upload
-        }
-        let outcome = try await onBodyThread { editing.run(bytes) } ?? editing.dropped(.busy)
-        let body = outcome.body ?? bytes
-        if outcome.body != nil { capture?.add(.request, request.fields, bytes) }
-        if trailers.isEmpty { framing = .length(UInt64(body.count)) }
-        var upload = HeldUpload(.whole(body, trailers: trailers), memory)
-        upload.isChanged = outcome.body != nil
-        upload.isPlain = outcome.isPlain
-        upload.notes = outcome.notes
-        return upload
-    }
-
-    /// The body as it comes, if it is short enough to be kept for another attempt; nil where it has
-    /// to pass piece by piece.
-    private func unchangedUpload() async throws(LupinError) -> HeldUpload? {
-        let bytesMax = retryPolicy.replayBodyBytes
-        let memory = ReservedMemory(of: resources.shared.replayRoom.memory)
-        guard framing.knownLength ?? 0 <= UInt64(bytesMax),
-            request.fields.reasonToStream == nil, reserve(bytesMax, of: memory)
-        else { return nil }
-        let content = try await read(upTo: bytesMax)
-        if case .whole(let bytes, let trailers) = content {
-            if let most = snapshot.limits.bodyBytes, bytes.count > most { throw .bodyTooLong }
-            if trailers.isEmpty { framing = .length(UInt64(bytes.count)) }
-        }
-        return HeldUpload(content, memory)
-    }
-
-    private func reserve(_ bytesMax: Int, of memory: ReservedMemory) -> Bool {
-        memory.grow(by: Int(min(framing.knownLength ?? .max, UInt64(bytesMax))))
-    }
-
-    private func read(upTo bytesMax: Int) async throws(LupinError) -> HeldUpload.Content {
-        let source = downstream.requestBody
-        if expectsContinue, !downstream.hasBodyWaiting {
-            try downstream.sendInterim(ResponseHead(status: 100))
-        }
-        let collected = CollectedBody(bytesMax: bytesMax + 1)
-        let isWhole = try await collect(source, into: collected)
-        guard isWhole, collected.bytes.count <= bytesMax else {
-            return .passing(PrefixedBody(collected.bytes, then: source))
-        }
-        return .whole(collected.bytes, trailers: source.trailers)
-    }
-
-    /// Takes a body into memory; returns false when there is more of it than fits.
-    func collect(
-        _ source: any BodySource,
-        into collected: CollectedBody
-    ) async throws(LupinError) -> Bool {
-        var idleDeadline = slot.loop.now &+ timeouts.idle
-        while true {
-            switch try source.pull() {
-            case .end: return true
-            case .payload:
-                idleDeadline = slot.loop.now &+ timeouts.idle
-                let offer = try source.offer(to: collected, keeping: nil)
-                if offer.isEnd { return true }
-                if !offer.isAllTaken { return false }
-            case .blocked:
-                try await park(
-                    .requestBody,
-                    for: .downstreamReadable,
-                    until: min(idleDeadline, totalDeadline)
-                )
-                if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
-                if slot.loop.now >= idleDeadline {
-                    let detail = "The request body stood still for timeouts.idle."
-                    throw .request(status: 408, detail: detail)
-                }
-            }
-        }
-    }
-
-    // MARK: Keys
-
-    /// Reads the content of a QUERY and makes it a part of the key of stored responses (RFC 10008
-    /// §2.7), unless it is too long or has to pass piece by piece.
+    /// Reads the content of a QUERY and makes it a part of the key of stored responses, unless it is
+    /// too long or has to pass piece by piece.
     func keyQuery(_ base: AdaptedRequest) async throws(LupinError) {
         guard request.method == .query else { return }
         try await holdUpload(wantsWhole: true)
         guard framing.isEmpty || heldUpload?.wholeWithoutTrailers != nil else { return }
-        let bytes = heldUpload?.whole ?? []
-        let codings = heldUpload?.isPlain == true ? [] : request.fields.contentCodings
-        let bytesMax = retryPolicy.replayBodyBytes
-        let fields = base.queryFields
-        // Whatever the origin makes of an unknown one, it is not what comes without.
-        let unknown =
-            request.fields.hasUnknownCoding ? request.fields.values(of: "Content-Encoding") : []
-        queryKey = try await onBodyThread {
-            // What can't be decoded is compared as it is.
-            let plain = try? WholeBody.decoded(bytes, from: codings, bytesMax: bytesMax)
-            let left = plain == nil ? codings : unknown
-            let normal = QueryContent(plain ?? bytes, fields, codings: left)
-            return MessageDigest.sha256(normal.bytes.span).map { String($0, radix: 16) }
-                .joined(separator: ".")
-        }
+        queryKey = try await UploadReader(for: self).key(
+            of: heldUpload?.whole ?? [],
+            isPlain: heldUpload?.isPlain == true,
+            base.queryFields,
+            bytesMax: retryPolicy.replayBodyBytes
+        )
     }
+}
+
+extension Exchange: UploadClient {
+    var clientBody: any BodySource { downstream.requestBody }
+    var heldMemory: ReplayMemory { resources.shared.replayRoom.memory }
+    var bodyBytesMax: Int? { snapshot.limits.bodyBytes }
+
+    func askForBody() throws(LupinError) {
+        guard expectsContinue, !downstream.hasBodyWaiting else { return }
+        try downstream.sendInterim(ResponseHead(status: 100))
+    }
+
+    func captureReceived(_ bytes: [UInt8]) { capture?.add(.request, request.fields, bytes) }
 }

@@ -35,12 +35,8 @@ extension Exchange {
     /// The request's body, whole.
     private func tapeBody(_ deck: TapeDeck) async throws(LupinError) -> [UInt8] {
         if framing.isEmpty { return [] }
-        if expectsContinue, !downstream.hasBodyWaiting {
-            try downstream.sendInterim(ResponseHead(status: 100))
-        }
-        let collected = CollectedBody(bytesMax: Tape.bodyBytesMax + 1)
-        let isWhole = try await collect(downstream.requestBody, into: collected)
-        guard isWhole, collected.bytes.count <= Tape.bodyBytesMax else {
+        let content = try await UploadReader(for: self).read(upTo: Tape.bodyBytesMax)
+        guard case .whole(let bytes, _) = content else {
             deck.noteMiss()
             throw .notOnTape(
                 record.origin,
@@ -48,7 +44,7 @@ extension Exchange {
                     + "\(Tape.bodyBytesMax >> 20) MiB."
             )
         }
-        return collected.bytes
+        return bytes
     }
 
     /// Answers a request to which the tape has no answer, with `page` for people.
