@@ -2,6 +2,7 @@
 import LupinCoding
 package import LupinCore
 import LupinPolicy
+import LupinRecords
 package import LupinUpstream
 import LupinWire
 
