@@ -33,7 +33,7 @@ enum Lupin {
 
     static func run(_ arguments: String...) throws -> Result { try run(arguments) }
 
-    /// Runs a program to its end; what it prints must fit into a pipe (64 KiB).
+    /// Runs a program to its end; its errors must fit into a pipe (64 KiB).
     static func run(
         program: String = path,
         _ arguments: [String],
@@ -44,8 +44,9 @@ enum Lupin {
         process.standardOutput = output
         process.standardError = errors
         try process.run()
+        let (said, told) = (text(output), text(errors))
         process.waitUntilExit()
-        return Result(code: process.terminationStatus, output: text(output), errors: text(errors))
+        return Result(code: process.terminationStatus, output: said, errors: told)
     }
 
     /// A folder for settings that nobody can make, root neither.
