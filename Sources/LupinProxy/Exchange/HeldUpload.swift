@@ -118,8 +118,8 @@ extension Exchange {
         if let bytes = heldUpload?.wholeWithoutTrailers { framing = .length(UInt64(bytes.count)) }
     }
 
-    /// Reads the content of a QUERY and makes it a part of the key of stored responses, unless it is
-    /// too long or has to pass piece by piece.
+    /// Reads the content of a QUERY and makes it a part of the key of stored responses, unless it
+    /// is too long or has to pass piece by piece.
     func keyQuery(_ base: AdaptedRequest) async throws(LupinError) {
         guard request.method == .query else { return }
         try await holdUpload(wantsWhole: true)
