@@ -69,8 +69,8 @@ final class SiblingServer {
             shared.logger.warning(
                 """
                 no socket for other lupins of this user can be made in \
-                \(shared.siblingFolders.joined(separator: " or ")): they take all \
-                clients of this one for this user, and attach this user's credentials
+                \(shared.siblingFolders.joined(separator: " or ")): they find this one by its name \
+                in the network alone
                 """
             )
             return []
