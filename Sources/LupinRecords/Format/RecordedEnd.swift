@@ -106,8 +106,11 @@ package struct RecordedEnd: Sendable {
             what =
                 isStep ? "no tunnel yet" : "no tunnel\(answer.map { ": refused with \($0)" } ?? "")"
         case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
-        case "error" where parent?.status != nil && parent?.status.map(UInt64.init) == answer:
-            what = "refused by the parent proxy\(answer.map { " with \($0)" } ?? "")"
+        case "error" where parent?.status != nil:
+            let given = parent?.status.map { " with \($0)" } ?? ""
+            let isPassedOn = answer == nil || parent?.status.map(UInt64.init) == answer
+            let own = isPassedOn ? "" : answer.map { "; lupin answered \($0)" } ?? ""
+            what = "refused by the parent proxy\(given)\(own)"
         case "denied" where error == .tunnelNameDenied: what = "refused inside the tunnel"
         case "denied": what = "refused\(answer.map { " with \($0)" } ?? "")"
         case "aborted": what = "the client left"

@@ -422,6 +422,25 @@ struct RecordedEndTests {
         #expect(keys.contains("request") == (action == "used"))
     }
 
+    @Test(arguments: [
+        (407, 407, "refused by the parent proxy with 407"),
+        (502, 502, "refused by the parent proxy with 502"),
+        (503, 502, "refused by the parent proxy with 503; lupin answered 502"),
+        (407, 502, "refused by the parent proxy with 407; lupin answered 502"),
+    ])
+    func `whatever a parent proxy refuses with is told alike`(
+        given: Int,
+        answer: Int,
+        summary: String
+    ) throws {
+        let line = """
+            {"outcome":"error","http":{"response":{"status_code":\(answer)}},\
+            "error":{"type":"destination_unavailable","parent":"p.test:3128",\
+            "parent_status":\(given)}}
+            """
+        #expect(RecordedEnd(try #require(parseJSON(line))).lines.first == summary)
+    }
+
     @Test(arguments: [ErrorKind.httpRequestDenied, .proxyConfigurationError])
     func `what a parent proxy refuses leads to the parent's settings alone`(kind: ErrorKind) throws
     {
